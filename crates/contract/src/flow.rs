@@ -114,12 +114,10 @@ pub struct Step {
     /// The file whose conflicts with memory, and evidence, the brief shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
-    /// Steps that judge one subject. Scores far apart count as a conflict.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub subjects: BTreeMap<String, Vec<String>>,
-    /// Pairs of contradictory advice.
+    /// Words of the headings whose sections its report judges; `#` is the title. A revision of one
+    /// of these sections calls for a new report.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub opposites: Vec<Vec<String>>,
+    pub passages: Vec<String>,
     /// The profile that states it; empty for `quipu.toml`.
     #[serde(skip)]
     pub profile: String,

@@ -50,8 +50,15 @@ pub enum Form {
     SourcePage,
     /// Anomalies of a flow, one section each.
     Audit,
+    /// The text under review. Views number its lines, and comments cite them.
+    Manuscript,
     /// The report of one reviewing agent, with scores.
     Report,
+    /// The files of the earlier rounds of a review, a folder for each.
+    Rounds,
+    /// The letter to the authors; the ending of its name decides whether it is a page, Markdown or
+    /// SARIF.
+    Letter,
     /// The state of a review, derived from its reports.
     Panel,
     /// The path and first line of each file; Quipu maintains it.
@@ -75,7 +82,7 @@ pub enum Form {
 }
 
 impl Form {
-    pub const ALL: [Form; 31] = [
+    pub const ALL: [Form; 34] = [
         Form::Identity,
         Form::State,
         Form::Todos,
@@ -96,7 +103,10 @@ impl Form {
         Form::SearchPage,
         Form::SourcePage,
         Form::Audit,
+        Form::Manuscript,
         Form::Report,
+        Form::Rounds,
+        Form::Letter,
         Form::Panel,
         Form::Index,
         Form::Glossary,
@@ -132,7 +142,10 @@ impl Form {
             Form::SearchPage => "search-page",
             Form::SourcePage => "source-page",
             Form::Audit => "audit",
+            Form::Manuscript => "manuscript",
             Form::Report => "report",
+            Form::Rounds => "rounds",
+            Form::Letter => "letter",
             Form::Panel => "panel",
             Form::Index => "index",
             Form::Glossary => "glossary",

@@ -531,12 +531,10 @@ pub struct StepTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub check: Option<Spanned<String>>,
-    /// Steps that judge the same subject: scores that differ by two or more are a conflict.
+    /// Words of the headings whose sections its report judges; `#` is the title. A revision of one
+    /// of these sections calls for a new report.
     #[serde(default)]
-    pub subjects: BTreeMap<String, Vec<String>>,
-    /// Pairs of contradictory advice.
-    #[serde(default)]
-    pub opposites: Vec<Vec<String>>,
+    pub passages: Vec<String>,
     /// Files that a built-in step reads.
     #[serde(default)]
     pub reads: Vec<String>,

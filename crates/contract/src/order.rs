@@ -130,20 +130,6 @@ pub(crate) fn check_steps(found: &mut Vec<Fault>, contract: &Contract) {
                 fault(what, "name an earlier step".into());
             }
         }
-        for member in step
-            .subjects
-            .values()
-            .flatten()
-            .filter(|member| !after.contains_key(member.as_str()))
-        {
-            fault(
-                format!(
-                    "step `{}` has a subject of `{member}`, which is not declared",
-                    step.name
-                ),
-                "names of steps".into(),
-            );
-        }
     }
     for round in find_cycles(names(), &after) {
         let place = steps

@@ -34,6 +34,7 @@ use quipu_contract::Language;
 pub use code::{TokenClass, code_tokens};
 pub use diagram::{diagrams_of, drawing_name};
 pub use image::images_of;
+pub use markup::escaped;
 pub use place::sources_of;
 pub use shown::{MissingText, find_missing_text};
 

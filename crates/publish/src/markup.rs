@@ -45,7 +45,8 @@ pub(crate) fn is_unfit(c: char) -> bool {
     c.is_control() || matches!(c, '\u{fdd0}'..='\u{fdef}') || (c as u32) & 0xfffe == 0xfffe
 }
 
-pub(crate) fn escaped(text: &str) -> String {
+/// Returns escaped text.
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     escape_into(&mut out, text);
     out

@@ -2,6 +2,7 @@
 
 use quipu_contract::{BadPath, Fault, Faults, Place, Withheld, in_one_line};
 use quipu_protocol::flow::{FlowError, GateError, ReplayError};
+use quipu_protocol::review::{LetterError, ReviseError};
 use quipu_protocol::{
     ChangeFileError, EjectError, InitError, ProjectError, PublishError, ReadError, RecallError,
     SourceError, WorkError,
@@ -676,6 +677,55 @@ impl From<GateError> for Failure {
             ),
             GateError::Flow(error) => error.into(),
             GateError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ReviseError> for Failure {
+    fn from(error: ReviseError) -> Failure {
+        let what = error.to_string();
+        match error {
+            ReviseError::NoRounds => {
+                let remedy = "quipu profile list     (the review profile has rounds)";
+                Failure::new(exit::NOT_FOUND, what, remedy)
+            }
+            ReviseError::NoManuscript(path) => Failure::new(
+                exit::NOT_FOUND,
+                what,
+                format!("quipu write {path} --file PAPER.md"),
+            ),
+            ReviseError::NotOver { .. } => Failure::new(
+                exit::REFUSED,
+                what,
+                "quipu run --by NAME     (a failed reviewer: quipu approve STEP; a correction \
+                 within this round: quipu amend)",
+            ),
+            ReviseError::Unchanged(_) => {
+                Failure::new(exit::REFUSED, what, "name the file with the revised text")
+            }
+            ReviseError::NotText => {
+                let remedy = "pass Markdown, plain text or a PDF";
+                Failure::new(exit::REFUSED, what, remedy)
+            }
+            ReviseError::Withheld(withheld) => withheld.into(),
+            ReviseError::Flow(error) => error.into(),
+            ReviseError::Gate(error) => error.into(),
+            ReviseError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<LetterError> for Failure {
+    fn from(error: LetterError) -> Failure {
+        let what = error.to_string();
+        match error {
+            LetterError::NoLetter => {
+                let remedy = "quipu profile list     (the review profile has a letter)";
+                Failure::new(exit::NOT_FOUND, what, remedy)
+            }
+            LetterError::NoReports => Failure::new(exit::NOT_FOUND, what, "quipu run --by NAME"),
+            LetterError::Flow(error) => error.into(),
+            LetterError::Store(error) => error.into(),
         }
     }
 }

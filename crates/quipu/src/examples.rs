@@ -139,6 +139,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("review status", &["quipu review status"]),
     (
+        "review revise",
+        &[
+            "quipu review revise revised.md",
+            "quipu review revise revised.md --reply reply.md",
+        ],
+    ),
+    ("review letter", &["quipu review letter"]),
+    (
         "read",
         &[
             "quipu read decisions.md",

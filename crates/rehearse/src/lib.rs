@@ -137,8 +137,8 @@ fn play(view: &View, task: &RehearseTask) -> Result<Vec<(String, Vec<u8>)>, Rehe
         Rehearsal::ReviewText => review::as_text(view, subject()?.1, task),
         Rehearsal::Read => panel::read(subject()?.1, task),
         Rehearsal::Score => {
-            let (path, text) = subject()?;
-            panel::score(path, text, task)
+            let (path, _) = subject()?;
+            panel::score(&view.texts[path], task)
         }
         Rehearsal::Weigh => panel::weigh(view, task),
         Rehearsal::SumUp => panel::sum_up(subject()?.1, task),

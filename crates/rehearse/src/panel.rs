@@ -1,19 +1,18 @@
-//! Review panels: a reader's scores, a reviewer's report, the weighted summary of all reports, and
-//! the outcome on one page.
+//! Review panels: a reader's scores, a reviewer's report with comments, the report that places all
+//! comments, and the outcome on one page.
 //!
 //! A program parses these reports, so the headings and the bold names are the same in every
 //! language.
 
-use std::collections::BTreeMap;
-
-use quipu_contract::Language;
+use quipu_contract::{Form, Language, ProjectPath};
 use quipu_text::Document;
+use serde_json::Value;
 
 use crate::measure::{Measured, Scored};
 use crate::parse::shortened;
 use crate::sheet::{Sheet, quoted, say};
 use crate::task::RehearseTask;
-use crate::view::View;
+use crate::view::{Seen, View};
 
 /// The confidence of a mechanical score.
 const CONFIDENCE: u8 = 2;
@@ -101,9 +100,9 @@ fn part_about<'t>(document: &Document<'t>, subject: &str) -> (&'t str, usize, bo
 }
 
 /// Writes one reviewer's report on a manuscript.
-pub(crate) fn score(path: &str, manuscript: &str, task: &RehearseTask) -> Sheet {
+pub(crate) fn score(manuscript: &Seen, task: &RehearseTask) -> Sheet {
     let l = task.language;
-    let document = Document::parse(manuscript);
+    let document = Document::parse(&manuscript.text);
     let subject = task
         .unit
         .as_ref()
@@ -125,58 +124,114 @@ pub(crate) fn score(path: &str, manuscript: &str, task: &RehearseTask) -> Sheet 
         (sum * 2 + scores.len()) / (2 * scores.len())
     };
     let place = match (named, l) {
-        (true, Language::En) => format!("{path}:{line}"),
-        (true, Language::Zh) => format!("{path}:{line}"),
-        (false, Language::En) => format!("{path}, the whole text, for no section is headed so"),
-        (false, Language::Zh) => format!("{path} 全文（没有同名的一节）"),
+        (true, Language::En) => format!("from line {line}"),
+        (true, Language::Zh) => format!("第 {line} 行起"),
+        (false, Language::En) => "in the whole text, for no section is headed so".to_owned(),
+        (false, Language::Zh) => "全文（没有同名的一节）".to_owned(),
     };
     let mut sheet = report(
         task,
         mean as u8,
         &match l {
             Language::En => format!(
-                "Mechanical: {} words counted at {place}; nothing was understood.",
+                "Mechanical: {} words counted {place}; nothing was understood.",
                 measured.words
             ),
-            Language::Zh => format!(
-                "机械评分：在 {place} 清点了 {} 字，未作理解。",
-                measured.words
-            ),
+            Language::Zh => format!("机械评分：{place}清点了 {} 字，未作理解。", measured.words),
         },
     );
-    let low: Vec<&(&str, Scored)> = scores
-        .iter()
-        .filter(|(_, scored)| scored.score < 4)
-        .collect();
-    let mut findings: Vec<String> = low
-        .iter()
-        .map(|(metric, scored)| format!("{metric}: {} ({place})", scored.reason))
-        .collect();
-    if measured.long_share > 0.08 {
-        let at = line + measured.longest_line.saturating_sub(1);
-        findings.push(format!(
-            "{path}:{at}: {} “{}”",
-            say(l, "the longest sentence:", "最长的句子："),
-            shortened(&quoted(&measured.longest), 100)
-        ));
-    }
-    let recommendations: Vec<String> = low
-        .iter()
-        .map(|(metric, scored)| match l {
-            Language::En => format!("Raise what is counted for “{metric}” ({}).", scored.reason),
-            Language::Zh => format!("改善“{metric}”所清点的项目（{}）。", scored.reason),
-        })
-        .collect();
-    let critical: Vec<String> = match measured.words {
-        0 => vec![say(l, "There is no text to review.", "没有可审的文字。").to_owned()],
-        _ => Vec::new(),
-    };
-    parts(&mut sheet, &findings, &recommendations, &critical);
-    sheet.h2("5. Detailed Scores");
+    sheet.h2("2. Comments");
+    let comments = comments(manuscript, &scores, &measured, line, l);
+    sheet.items(&comments, "None");
+    sheet.h2("3. Detailed Scores");
     for (metric, scored) in &scores {
         sheet.line(&format!("- **{metric}:** {}", scored.score));
     }
+    if !task.earlier.is_empty() {
+        sheet.h2("4. Earlier Comments");
+        let answers = task
+            .earlier
+            .iter()
+            .filter_map(|item| answer(manuscript, item, l));
+        sheet.items(&answers.collect::<Vec<_>>(), "None");
+    }
     sheet
+}
+
+/// A comment for each low score, and one on the longest sentence.
+fn comments(
+    manuscript: &Seen,
+    scores: &[(&str, Scored)],
+    measured: &Measured,
+    line: usize,
+    l: Language,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    let Some(heading) = cite(manuscript, line) else {
+        return found;
+    };
+    for (metric, scored) in scores.iter().filter(|(_, scored)| scored.score < 4) {
+        let severity = if scored.score < 3 {
+            "important"
+        } else {
+            "minor"
+        };
+        let (metric, reason) = (quoted(metric), quoted(&scored.reason));
+        found.push(match l {
+            Language::En => {
+                format!("[{severity}] {heading}: {metric}: {reason}; raise what is counted.")
+            }
+            Language::Zh => {
+                format!("[{severity}] {heading}：{metric}：{reason}；改善所清点的项目。")
+            }
+        });
+    }
+    if measured.long_share > 0.08
+        && let Some(cited) = cite(manuscript, line + measured.longest_line.saturating_sub(1))
+    {
+        found.push(match l {
+            Language::En => {
+                format!("[minor] {cited}: This line has the longest sentence; make two of it.")
+            }
+            Language::Zh => format!("[minor] {cited}：这一行的句子最长，分成两句。"),
+        });
+    }
+    found
+}
+
+/// The place and the first words of a line, or of the next line with words.
+fn cite(manuscript: &Seen, line: usize) -> Option<String> {
+    let lines = manuscript.text.lines().enumerate();
+    lines.skip(line.saturating_sub(1)).find_map(|(at, text)| {
+        let text = text.trim_start_matches(['#', ' ', '>', '-']);
+        let words = text.split(['"', '“', '”', '<']).next()?;
+        let words: String = words.chars().take(60).collect();
+        let enough = words.chars().filter(|c| c.is_alphanumeric()).count() > 1;
+        // A view without numbers shows the whole file.
+        let number = manuscript.lines.get(at).copied().unwrap_or(at + 1);
+        (enough && number > 0).then(|| format!("L{number} \"{}\"", words.trim_end()))
+    })
+}
+
+/// The answer to an earlier comment: whether its words are still in the text.
+fn answer(manuscript: &Seen, item: &str, l: Language) -> Option<String> {
+    let (id, rest) = item.strip_prefix("- ")?.split_once(' ')?;
+    let quote = rest.split('"').nth(1)?;
+    let there = manuscript
+        .text
+        .lines()
+        .position(|line| line.contains(quote));
+    let (status, cited) = match there {
+        Some(at) => {
+            let number = manuscript.lines.get(at).copied().unwrap_or(at + 1);
+            ("not addressed", format!("L{number} \"{quote}\""))
+        }
+        None => ("addressed", cite(manuscript, 1)?),
+    };
+    Some(match l {
+        Language::En => format!("{id} [{status}] {cited}: Only looked up, not understood."),
+        Language::Zh => format!("{id} [{status}] {cited}：只作查对，未作理解。"),
+    })
 }
 
 fn report(task: &RehearseTask, score: u8, summary: &str) -> Sheet {
@@ -199,253 +254,98 @@ fn parts(sheet: &mut Sheet, findings: &[String], recommendations: &[String], cri
     }
 }
 
-#[derive(Default)]
-struct Report {
-    id: String,
-    score: f64,
-    confidence: f64,
-    findings: Vec<String>,
-    recommendations: Vec<String>,
-    critical: Vec<String>,
-    metrics: BTreeMap<String, f64>,
-}
-
-fn read_report(path: &str, text: &str) -> Option<Report> {
-    let document = Document::parse(text);
-    let id = path.rsplit('/').next()?.split('.').next()?.to_owned();
-    let mut report = Report {
-        id,
-        ..Report::default()
-    };
-    for section in document
-        .sections()
-        .iter()
-        .filter(|section| section.level == 2)
-    {
-        let items: Vec<String> = document
-            .items_in(&section.range)
+/// The state of the panel, as the view shows it.
+fn state(view: &View, task: &RehearseTask) -> Value {
+    let is_panel = |path: &str| {
+        let path = ProjectPath::parse(path).ok();
+        task.files
             .iter()
-            .map(|item| item.text.trim().to_owned())
-            .filter(|item| item != "None")
-            .collect();
-        let number = |item: &str| {
-            item.rsplit(':')
-                .next()
-                .and_then(|value| value.trim().parse::<f64>().ok())
-        };
-        match section.title.as_bytes().first() {
-            Some(b'1') => {
-                for item in &items {
-                    match item.split_once(':') {
-                        Some(("Score", value)) => report.score = value.trim().parse().ok()?,
-                        Some(("Confidence", value)) => {
-                            report.confidence = value.trim().parse().ok()?
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            Some(b'2') => report.findings = items,
-            Some(b'3') => report.recommendations = items,
-            Some(b'4') => report.critical = items,
-            Some(b'5') => {
-                report.metrics = items
-                    .iter()
-                    .filter_map(|item| Some((item.rsplit_once(':')?.0.to_owned(), number(item)?)))
-                    .collect()
-            }
-            _ => {}
-        }
-    }
-    (report.score >= 1.0).then_some(report)
+            .filter(|rule| rule.form == Some(Form::Panel))
+            .any(|rule| {
+                path.as_ref()
+                    .is_some_and(|p| rule.path.matches(p.as_str()).is_some())
+            })
+    };
+    let found = view.texts.iter().find(|(path, _)| is_panel(path));
+    found
+        .and_then(|(_, seen)| serde_json::from_str(&seen.text).ok())
+        .unwrap_or_default()
 }
 
-/// The domains of a panel, by the first letter of the reviewers' IDs.
-const DOMAINS: [(&str, &str); 3] = [("s", "Sections"), ("r", "Rigour"), ("w", "Writing")];
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let values: Vec<f64> = values.collect();
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-/// Combines all reports: means, conflicts, issues and verdict.
+/// Weighs the panel: places every open comment, and repeats the computed numbers and verdict.
 pub(crate) fn weigh(view: &View, task: &RehearseTask) -> Sheet {
     let l = task.language;
-    let own = |path: &str| task.outputs.iter().any(|output| output.path == path);
-    let named = view.texts.iter().filter(|(path, _)| {
-        task.subject
-            .as_ref()
-            .is_none_or(|subject| subject.matches(path).is_some())
-            && !own(path)
-    });
-    let mut reports: Vec<Report> = named
-        .filter_map(|(path, seen)| read_report(path, &seen.text))
-        .collect();
-    let order = |id: &str| {
-        task.units
-            .iter()
-            .position(|unit| unit.id == id)
-            .unwrap_or(usize::MAX)
+    let state = state(view, task);
+    let names = |key: &str| -> Vec<String> {
+        let list = state["review_progress"][key].as_array();
+        let names = list.into_iter().flatten().filter_map(Value::as_str);
+        names.map(str::to_owned).collect()
     };
-    reports.sort_by_key(|report| (order(&report.id), report.id.clone()));
-    let weight: f64 = reports.iter().map(|report| report.confidence).sum();
-    let overall = if weight > 0.0 {
-        reports
-            .iter()
-            .map(|report| report.score * report.confidence)
-            .sum::<f64>()
-            / weight
-    } else {
-        0.0
+    let failed = names("failed_agents");
+    let overall = state["aggregates"]["overall"].as_f64().unwrap_or(3.0);
+    let verdict = state["aggregates"]["verdict"].as_str();
+    let verdict = verdict.unwrap_or("needs revision");
+    let count = |severity: &str| {
+        state["open_comments"][severity]
+            .as_u64()
+            .unwrap_or_default()
     };
-    let list = |pick: &dyn Fn(&Report) -> Vec<String>| -> Vec<String> {
-        reports
-            .iter()
-            .flat_map(|report| {
-                pick(report)
-                    .into_iter()
-                    .map(|item| format!("{item} ({})", report.id))
-                    .collect::<Vec<_>>()
-            })
-            .collect()
-    };
-    let critical = list(&|report| report.critical.clone());
-    let important = list(&|report| {
-        if report.score <= 3.0 {
-            report.recommendations.clone()
-        } else {
-            Vec::new()
-        }
-    });
-    let minor = list(&|report| {
-        if report.score > 3.0 {
-            report.recommendations.clone()
-        } else {
-            Vec::new()
-        }
-    });
-    let mut conflicts = Vec::new();
-    for (at, one) in reports.iter().enumerate() {
-        for other in &reports[at + 1..] {
-            for (metric, score) in &one.metrics {
-                let gap = other
-                    .metrics
-                    .get(metric)
-                    .map(|theirs| (theirs - score).abs())
-                    .unwrap_or_default();
-                if gap >= 2.0 {
-                    let holds = if other.confidence > one.confidence {
-                        &other.id
-                    } else {
-                        &one.id
-                    };
-                    let why = match l {
-                        Language::En => format!("{holds} holds: confidence decides, then order"),
-                        Language::Zh => format!("以 {holds} 为准：先看信心，再看次序"),
-                    };
-                    conflicts.push(format!(
-                        "{} {score} | {} {} | {metric} | {why}",
-                        one.id, other.id, other.metrics[metric]
-                    ));
-                }
-            }
-        }
-    }
-    let verdict = if !critical.is_empty() || overall < 3.0 {
-        "major revision required"
-    } else if important.is_empty() && overall >= 4.0 {
-        "ready"
-    } else {
-        "needs revision"
-    };
-    let reason = match l {
+    let (critical, important) = (count("critical"), count("important"));
+    let mut reason = match l {
         Language::En => format!(
-            "overall {overall:.1} over {} reports, {} critical and {} important issues",
-            reports.len(),
-            critical.len(),
-            important.len()
+            "overall {overall:.1}, {critical} critical and {important} important comments open"
         ),
         Language::Zh => {
-            format!(
-                "{} 份报告的总分为 {overall:.1}，关键问题 {} 个，重要问题 {} 个",
-                reports.len(),
-                critical.len(),
-                important.len()
-            )
+            format!("总分 {overall:.1}，未解决的关键意见 {critical} 条，重要意见 {important} 条")
         }
     };
+    if !failed.is_empty() {
+        reason.push_str(say(l, "; failed: ", "；失败："));
+        reason.push_str(&failed.join(", "));
+    }
     let mut sheet = report(
         task,
         overall.round().clamp(1.0, 5.0) as u8,
         &format!("{verdict}: {reason}."),
     );
-    let lowest: Vec<String> = {
-        let mut sorted: Vec<&Report> = reports.iter().collect();
-        sorted.sort_by(|a, b| a.score.total_cmp(&b.score).then(a.id.cmp(&b.id)));
-        sorted
-            .iter()
-            .take(3)
-            .map(|report| format!("{} {}", report.id, report.score))
+    let open = |severity: &str| -> Vec<String> {
+        let comments = state["comments"].as_array().into_iter().flatten();
+        let own = comments.filter(|c| {
+            c["severity"] == severity && c["status"] != "addressed" && c["status"] != "withdrawn"
+        });
+        let text = |c: &Value, key: &str| c[key].as_str().unwrap_or_default().to_owned();
+        own.map(|c| format!("{}: {}", text(c, "id"), quoted(&text(c, "text"))))
             .collect()
     };
-    let recommendations = list(&|report| report.recommendations.iter().take(1).cloned().collect());
-    parts(
-        &mut sheet,
-        &[format!(
-            "{} {}",
-            say(l, "lowest scores:", "最低分："),
-            lowest.join(", ")
-        )],
-        &recommendations,
-        &critical,
-    );
+    let (gravest, grave) = (open("critical"), open("important"));
+    let findings: Vec<String> = gravest.iter().chain(&grave).take(5).cloned().collect();
+    parts(&mut sheet, &findings, &findings, &gravest);
     sheet.h2("5. Detailed Scores");
-    let supported = reports
-        .iter()
-        .filter(|report| report.score >= 4.0 || !report.findings.is_empty())
-        .count()
-        == reports.len();
-    let panel = [
-        if reports.len() > 1 { 5 } else { 2 },
-        if supported { 5 } else { 3 },
-        if conflicts.is_empty() { 5 } else { 3 },
-        3,
-    ];
-    for (metric, score) in task.metrics.iter().zip(panel) {
+    for (metric, score) in task.metrics.iter().zip([4, 5, 4, 3]) {
         sheet.line(&format!("- **{metric}:** {score}"));
     }
-    sheet.h2("6. Scores by Domain");
-    for (prefix, name) in DOMAINS {
-        let of_domain = |id: &str| {
-            id.strip_prefix(prefix)
-                .is_some_and(|rest| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit()))
-        };
-        let scores: Vec<f64> = reports
-            .iter()
-            .filter(|report| of_domain(&report.id))
-            .map(|report| report.score)
-            .collect();
-        let all = task.units.iter().filter(|unit| of_domain(&unit.id)).count();
-        if let Some(mean) = mean(scores.iter().copied()) {
-            sheet.line(&format!(
-                "- **{name}:** {mean:.1} ({} of {all} agents)",
-                scores.len()
-            ));
-        }
-    }
-    sheet.line(&format!("- **Overall:** {overall:.1}"));
-    sheet.h2("7. Conflicts");
-    sheet.items(&conflicts, "None");
-    sheet.h2("8. Issues by Severity");
+    sheet.h2("6. Issues by Severity");
     for (name, items) in [
-        ("Critical", &critical),
-        ("Important", &important),
-        ("Minor", &minor),
+        ("Critical", gravest),
+        ("Important", grave),
+        ("Minor", open("minor")),
     ] {
         sheet.h3(name);
-        sheet.items(items, "None");
+        sheet.items(&items, "None");
     }
-    sheet.h2("9. Verdict");
+    sheet.h2("7. Conflicts");
+    let declared = state["aggregates"]["conflicts"].as_array();
+    let ruled = declared.into_iter().flatten().filter_map(|conflict| {
+        let ids = conflict["comments"].as_array()?;
+        let ids: Vec<&str> = ids.iter().filter_map(Value::as_str).collect();
+        let first = ids.first()?;
+        Some(match l {
+            Language::En => format!("{}: {first} holds: it comes first", ids.join(" | ")),
+            Language::Zh => format!("{}：以 {first} 为准：它在先", ids.join(" | ")),
+        })
+    });
+    sheet.items(&ruled.collect::<Vec<_>>(), "None");
+    sheet.h2("8. Verdict");
     sheet.line(&format!("- **Verdict:** {verdict}"));
     sheet.line(&format!("- **Reason:** {reason}."));
     sheet

@@ -34,6 +34,8 @@ pub struct RehearseTask {
     pub metrics: Vec<String>,
     /// The file rules, which identify memory and manuscripts.
     pub files: Vec<FileRule>,
+    /// The earlier comments that the brief asks about, each as its list item.
+    pub earlier: Vec<String>,
 }
 
 /// A unit, as seen by a task.
@@ -115,6 +117,7 @@ impl RehearseTask {
                 .map(|metric| metric.in_language(language).to_owned())
                 .collect(),
             files: contract.files.clone(),
+            earlier: Vec::new(),
             units,
         })
     }

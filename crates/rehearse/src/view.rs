@@ -18,6 +18,8 @@ const MANIFEST: &str = ".quipu-view.json";
 
 pub(crate) struct Seen {
     pub text: String,
+    /// The numbers of its lines in the file, if the view shows them.
+    pub lines: Vec<usize>,
     /// True if parts were cut to fit a budget, so line numbers differ from the file's.
     pub cut: bool,
 }
@@ -93,15 +95,20 @@ impl View {
             }
             _ => (text, false),
         };
+        let (text, lines) = strip_numbers(text);
         match self.texts.get_mut(&path) {
             // Each stage may show another part of the file.
             Some(seen) if seen.text != text => {
                 seen.text.push('\n');
                 seen.text.push_str(&text);
+                if !lines.is_empty() {
+                    seen.lines.push(0);
+                }
+                seen.lines.extend(lines);
                 seen.cut = true;
             }
             Some(_) => {}
-            None => drop(self.texts.insert(path, Seen { text, cut })),
+            None => drop(self.texts.insert(path, Seen { text, lines, cut })),
         }
     }
 
@@ -116,6 +123,25 @@ impl View {
             .filter(|(path, _)| pattern.matches(path).is_some());
         named.map(|(path, seen)| (path.as_str(), seen))
     }
+}
+
+/// Separates the numbers that a view puts before lines, `L12` and a tab, from the text.
+fn strip_numbers(text: String) -> (String, Vec<usize>) {
+    let split = |line: &str| -> Option<(usize, usize)> {
+        let (number, rest) = line.strip_prefix('L')?.split_once('\t')?;
+        Some((number.parse().ok()?, line.len() - rest.len()))
+    };
+    let first = text.lines().next();
+    if first.is_none_or(|line| split(line).is_none()) {
+        return (text, Vec::new());
+    }
+    let (mut bare, mut lines) = (String::new(), Vec::new());
+    for line in text.split_inclusive('\n') {
+        let (number, start) = split(line).unwrap_or_default();
+        lines.push(number);
+        bare.push_str(&line[start..]);
+    }
+    (bare, lines)
 }
 
 /// Returns true for a line by which a view reports omitted text.

@@ -341,24 +341,32 @@ pub fn new_items(unit: &str, definition: &str, metaphor: &str) -> String {
     )
 }
 
-/// Returns a report in the form that the panel requires.
+/// Returns a report in the form that the panel requires, without comments.
 pub fn report(id: &str, title: &str, metrics: &[&str], score: u8) -> String {
     let scores = metrics
         .iter()
         .map(|m| format!("- **{m}:** {score}\n"))
         .collect::<String>();
-    let verdict = if id == "qc" {
-        "\n## 9. Verdict\n- **Verdict:** needs revision\n- **Reason:** So it is.\n- **Departure:** One page is not enough.\n"
-    } else {
-        ""
+    let summary = match id {
+        "es" => "needs revision: es has read it.".to_owned(),
+        _ => format!("{id} has read it."),
     };
-    let summary = if id == "es" {
-        "needs revision: es has read it.".to_owned()
-    } else {
-        format!("{id} has read it.")
+    let body = match id {
+        "qc" | "es" => format!(
+            "## 2. Key Findings\n- One.\n\n## 3. Recommendations\n- Do as {id} says.\n\n## 4. \
+             Critical Issues\n- None\n\n## 5. Detailed Scores\n{scores}"
+        ),
+        _ => format!("## 2. Comments\n- None\n\n## 3. Detailed Scores\n{scores}"),
+    };
+    let verdict = match id {
+        "qc" => {
+            "\n## 8. Verdict\n- **Verdict:** needs revision\n- **Reason:** So it is.\n- \
+             **Departure:** One page is not enough.\n"
+        }
+        _ => "",
     };
     format!(
-        "# {title} Analysis\n\n## 1. Overall Assessment\n- **Score:** {score}\n- **Confidence:** 4\n- **Summary:** {summary}\n\n## 2. Key Findings\n- One.\n\n\
-         ## 3. Recommendations\n- Do as {id} says.\n\n## 4. Critical Issues\n- None\n\n## 5. Detailed Scores\n{scores}{verdict}\n<!-- ANALYSIS_COMPLETE -->\n"
+        "# {title} Analysis\n\n## 1. Overall Assessment\n- **Score:** {score}\n- **Confidence:** \
+         4\n- **Summary:** {summary}\n\n{body}{verdict}\n<!-- ANALYSIS_COMPLETE -->\n"
     )
 }

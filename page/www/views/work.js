@@ -142,7 +142,7 @@ function Review() {
   return html`<${Shown} from=${found}>${(panel) => html`
     ${panel.sum && html`<${Card} title=${`${t('overall')}: ${panel.sum.overall.toFixed(2)}`}><p>${t('by.scores')}: <strong>${panel.sum.verdict}</strong>${panel.verdict && html` · ${t('verdict')}: <strong>${panel.verdict}</strong>`}</p>
       <ul class="bars">${panel.sum.domains.map((domain) => html`<li><span>${domain.name}</span><${Bar} of=${domain.mean} /><span class="number">${domain.mean.toFixed(1)}</span></li>`)}</ul>
-      ${panel.sum.conflicts.length > 0 && html`<h3>${t('conflicts')}</h3><ul>${panel.sum.conflicts.map((one) => html`<li class="small"><strong>${one.subject}</strong>: ${one.agents[0]} ${one.scores[0]} ↔ ${one.agents[1]} ${one.scores[1]}</li>`)}</ul>`}</${Card}>`}
+      ${panel.sum.conflicts.length > 0 && html`<h3>${t('conflicts')}</h3><ul>${panel.sum.conflicts.map((one) => html`<li class="small"><strong>${one.comments.join(' ↔ ')}</strong>: ${one.ruling ?? '–'}</li>`)}</ul>`}</${Card}>`}
     <div class="wide" tabIndex="0" role="group" aria-label=${t('work.review')}><table><thead><tr><th scope="col">${t('agent')}</th><th scope="col">${t('status')}</th><th scope="col">${t('score')}</th><th scope="col">${t('confidence')}</th><th scope="col"><span class="hidden">${t('job.overview')}</span></th></tr></thead>
       <tbody>${panel.members.map((one) => html`<tr><th scope="row"><a href=${fileAt(one.path)}>${one.id}</a> <span class="muted">${one.title}</span></th><td>${t(`member.${one.status}`)}</td>
         <td>${one.report && html`<${Bar} of=${one.report.score} /> <span class="number">${one.report.score}</span>`}</td><td class="number">${one.report?.confidence}</td>

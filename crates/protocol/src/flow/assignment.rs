@@ -49,7 +49,12 @@ impl Attempt<'_, '_> {
         let view = make_view(engine.project, &request, &Lexical)?;
         let mut added = engine.prepare_out(self.chosen, &out)?;
         added.push_str(&self.rejection()?);
-        added.push_str(&engine.render_redo(self.chosen)?);
+        let round = engine.render_round(self.chosen)?;
+        added.push_str(&round);
+        // The report of the last round is in its folder; only one of this round is redone.
+        if round.is_empty() || engine.has_output(self.chosen)? {
+            added.push_str(&engine.render_redo(self.chosen)?);
+        }
         added.push_str(&engine.render_checked(self.chosen, self.actor)?);
         let before = self.continued_from(&out);
         materialise_view(&view, &self.folder.path.join("view"))?;

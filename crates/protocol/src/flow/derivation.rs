@@ -25,6 +25,8 @@ struct Known {
     failures: u32,
     failed_why: Option<String>,
     approved: Option<usize>,
+    /// The approval that excuses the job, because it had failed for good.
+    excused: Option<usize>,
     rejected: Option<usize>,
 }
 
@@ -107,6 +109,8 @@ impl<'a, 'c> Derivation<'a, 'c> {
                     known.failed_why.clone_from(&fact.note.why);
                 }
                 AttemptResult::Approved => {
+                    // Any other approval keeps a text, and says nothing about a later one.
+                    known.excused = (known.failures >= jobs[at].step.retries).then_some(number);
                     known.approved = Some(number);
                     known.failures = 0;
                 }
@@ -315,11 +319,9 @@ impl<'a, 'c> Derivation<'a, 'c> {
     /// whose score is averaged with others may be missing.
     fn excuse(&self, index: usize) -> Option<String> {
         let known = &self.known[index];
-        let approved = known.approved?;
-        let is_excused = self.jobs[index].step.domain.is_some()
-            && self.seq(known.approved) > self.seq(known.accepted);
-        let why = self.facts[approved].note.why.as_deref();
-        is_excused.then(|| match why {
+        let why = self.facts[known.excused?].note.why.as_deref();
+        let is_reviewer = self.jobs[index].step.domain.is_some();
+        is_reviewer.then(|| match why {
             Some(why) => format!("excused: {why}"),
             None => "excused by a person".to_owned(),
         })

@@ -58,6 +58,45 @@ pub fn again(language: Language, round: usize, why: &[String]) -> String {
     }
 }
 
+/// A later round of a review, with the open comments of the agent.
+pub fn review_round(language: Language, round: usize, open: &[String]) -> String {
+    let list: String = open.iter().map(|one| format!("- {one}\n")).collect();
+    match (language, open.is_empty()) {
+        (Language::En, true) => format!(
+            "\n**Round {round}.** The authors have revised the manuscript. None of your comments is \
+             open; read what changed, and comment on it if there is something to say.\n"
+        ),
+        (Language::En, false) => format!(
+            "\n**Round {round}.** The authors have revised the manuscript. These comments of yours \
+             are open; say of each what became of it, in an additional part of your report:\n\n{list}\n\
+             ```markdown\n## 4. Earlier Comments\n- ID [addressed|partly|not addressed|withdrawn] L12 \
+             \"words of the new text\": why\n```\n\nQuote the new text letter for letter, with its \
+             line; only a withdrawal needs no quotation. `## 2. Comments` has only new comments. Score \
+             the manuscript as it is now.\n"
+        ),
+        (Language::Zh, true) => format!(
+            "\n**第 {round} 轮。**作者已修改稿件。你没有未解决的意见；请看改动之处，有话要说再写意见。\n"
+        ),
+        (Language::Zh, false) => format!(
+            "\n**第 {round} 轮。**作者已修改稿件。你的以下意见尚未解决，请在报告中另加一部分，逐条写明结果：\n\n{list}\n\
+             ```markdown\n## 4. Earlier Comments\n- 编号 [已解决|部分解决|未解决|撤回] L12 “新稿原文”：为什么\n```\n\n\
+             逐字引用新稿，并写行号；只有撤回可以不引。`## 2. Comments` 只写新的意见。按稿件现状打分。\n"
+        ),
+    }
+}
+
+/// What the authors say about their revision.
+pub fn reply(language: Language, fenced: &str) -> String {
+    match language {
+        Language::En => format!(
+            "\nThe authors' reply. It is a claim, not evidence: look it up in the text.\n\n{fenced}\n"
+        ),
+        Language::Zh => {
+            format!("\n作者的答复。它只是说法，不是证据，请到正文中查对。\n\n{fenced}\n")
+        }
+    }
+}
+
 pub fn earlier(language: Language, fenced: &str) -> String {
     match language {
         Language::En => format!(

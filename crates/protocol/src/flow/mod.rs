@@ -36,6 +36,7 @@ mod open_points;
 mod questions;
 mod redo;
 mod replay;
+mod round;
 mod scripted;
 mod shared;
 mod snapshot;

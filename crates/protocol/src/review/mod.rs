@@ -1,11 +1,23 @@
-//! A panel of reviewing agents: their reports, the combined result, and the derived state file.
+//! A panel of reviewing agents: their reports and comments, the combined result, the rounds of a
+//! review, and the derived state file.
 
 mod agree;
+mod comment;
+mod letter;
 mod nothing;
+mod passage;
 mod report;
+mod revise;
+mod rounds;
 mod state;
 mod sum;
 
-pub use report::{Report, ReportFault, parse_report};
-pub use state::{AgentStatus, Member, PanelView, derive_panel, panel_view, render_state};
-pub use sum::{Conflict, Domain, Issue, Sum, VERDICTS, sum_up};
+pub use comment::{Severity, Status};
+pub use letter::{LetterError, write_letter};
+pub use report::{Author, Report, ReportFault, parse_report};
+pub use revise::{ReviseError, Revised, Revision, reply_path, revise};
+pub use rounds::{Answer, Comment, Rounds};
+pub use state::{
+    AgentStatus, Member, PanelView, derive_panel, earlier_comments, panel_view, render_state,
+};
+pub use sum::{Conflict, Counts, Domain, SharedPassage, Sum, VERDICTS, sum_up};

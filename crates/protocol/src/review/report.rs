@@ -1,19 +1,38 @@
-//! Parses the report of one reviewing agent strictly. Each fault names its line, so that the agent
+//! Parses the report of one agent of a panel strictly. Each fault names its line, so that the agent
 //! can fix it.
+//!
+//! A reviewer writes comments; the agents that weigh the panel and sum it up write lists.
 
 use quipu_text::{Document, Section};
 use serde::Serialize;
 
+use super::comment::{
+    Severity, WrittenAnswer, WrittenComment, ids_in, parse_answer, parse_comment,
+};
 use super::nothing::{Entry, read_entry};
+use super::sum::VERDICTS;
 
-/// The parts of a report, in order.
-const PARTS: [&str; 5] = [
+/// The parts of a reviewer's report, in order.
+const OF_REVIEWER: [&str; 3] = ["Overall Assessment", "Comments", "Detailed Scores"];
+/// The parts of a report on the panel, in order.
+const OF_PANEL: [&str; 5] = [
     "Overall Assessment",
     "Key Findings",
     "Recommendations",
     "Critical Issues",
     "Detailed Scores",
 ];
+const ANSWERS: &str = "Earlier Comments";
+const ISSUES: &str = "Issues by Severity";
+const CONFLICTS: &str = "Conflicts";
+
+/// Who writes a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Author {
+    Reviewer,
+    /// An agent that reports on the reports of others.
+    Panel,
+}
 
 /// The content of a report.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -24,10 +43,25 @@ pub struct Report {
     /// 1 to 5.
     pub confidence: u8,
     pub summary: String,
+    #[serde(skip)]
+    pub comments: Vec<WrittenComment>,
+    /// Answers to comments of earlier rounds.
+    #[serde(skip)]
+    pub answers: Vec<WrittenAnswer>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recommendations: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub critical: Vec<String>,
-    pub scores: Vec<(String, u8)>,
+    /// The issues by severity, each with the comments that it joins.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub issues: Vec<PlacedIssue>,
+    /// The rulings on conflicts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rulings: Vec<Ruling>,
+    /// 1 to 5; none if a metric does not apply.
+    pub scores: Vec<(String, Option<u8>)>,
     /// The verdict, if the report has one.
     pub verdict: Option<String>,
     /// Why the verdict differs from that of the rule.
@@ -37,9 +71,28 @@ pub struct Report {
     /// of 10 agents)`.
     #[serde(skip)]
     pub stated: Vec<(usize, String, String)>,
-    /// The lines of score, confidence, summary and verdict, for faults.
+    /// The lines of score, summary, critical issues and verdict, for faults.
     #[serde(skip)]
     pub lines: ReportLines,
+}
+
+/// An entry of the issues by severity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlacedIssue {
+    #[serde(skip)]
+    pub line: usize,
+    pub severity: Severity,
+    pub comments: Vec<String>,
+    pub text: String,
+}
+
+/// Two comments that oppose each other, and which of them holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ruling {
+    #[serde(skip)]
+    pub line: usize,
+    pub comments: Vec<String>,
+    pub text: String,
 }
 
 /// Where a report says what.
@@ -47,6 +100,8 @@ pub struct Report {
 pub struct ReportLines {
     pub score: usize,
     pub summary: usize,
+    pub critical: usize,
+    pub issues: usize,
     pub verdict: usize,
 }
 
@@ -58,112 +113,197 @@ pub struct ReportFault {
 }
 
 /// Parses a report. `metrics` are the names that it must score.
-pub fn parse_report(text: &str, metrics: &[&str]) -> Result<Report, Vec<ReportFault>> {
-    let document = Document::parse(text);
-    let mut faults = Vec::new();
-    let mut fault = |line: usize, what: String| faults.push(ReportFault { line, what });
-    let title = document.sections().iter().find(|s| s.level == 1);
-    let name = match title {
-        Some(title) if title.title.ends_with("Analysis") => {
-            title.title.trim_end_matches("Analysis").trim().to_owned()
-        }
-        Some(title) => {
-            fault(
-                title.line,
-                format!(
-                    "the title is `# {}`; it must be `# … Analysis`",
-                    title.title
-                ),
-            );
-            String::new()
-        }
-        None => {
-            fault(1, "there is no title; it must be `# … Analysis`".into());
-            String::new()
-        }
+pub fn parse_report(
+    text: &str,
+    metrics: &[&str],
+    author: Author,
+) -> Result<Report, Vec<ReportFault>> {
+    let mut reader = Reader {
+        document: Document::parse(text),
+        end: text.lines().count().max(1),
+        faults: Vec::new(),
     };
-    let end = text.lines().count().max(1);
-    let mut parts: Vec<Option<&Section>> = Vec::new();
-    for (index, part) in PARTS.iter().enumerate() {
-        let heading = format!("{}. {part}", index + 1);
-        let found = document
-            .sections()
-            .iter()
-            .find(|s| s.level == 2 && s.title == heading);
-        if found.is_none() {
-            let near = document
-                .sections()
-                .iter()
-                .find(|s| s.title.to_lowercase().contains(&part.to_lowercase()));
-            match near {
-                Some(near) => fault(
-                    near.line,
-                    format!(
-                        "the heading is `{}`; it must be exactly `## {heading}`",
-                        near.title
-                    ),
-                ),
-                None => fault(end, format!("`## {heading}` is missing")),
-            }
+    let mut report = Report {
+        name: reader.title(),
+        ..Report::default()
+    };
+    match author {
+        Author::Reviewer => {
+            let [overall, comments, scores] = reader.parts(OF_REVIEWER);
+            reader.assessment(overall.as_ref(), &mut report);
+            report.comments = reader.entries(comments.as_ref(), parse_comment);
+            let answers = reader.part_about(ANSWERS);
+            report.answers = reader.entries(answers.as_ref(), parse_answer);
+            report.scores = reader.metrics(scores.as_ref(), metrics);
         }
-        parts.push(found);
+        Author::Panel => {
+            let [overall, findings, advice, critical, scores] = reader.parts(OF_PANEL);
+            reader.assessment(overall.as_ref(), &mut report);
+            report.findings = reader.list(findings.as_ref());
+            report.recommendations = reader.list(advice.as_ref());
+            report.critical = reader.list(critical.as_ref());
+            report.lines.critical = critical.map_or(reader.end, |part| part.line);
+            report.scores = reader.metrics(scores.as_ref(), metrics);
+            reader.weighing(&mut report);
+        }
     }
-    let mut number = |part: Option<&Section>, key: &str| -> u8 {
-        let Some(part) = part else { return 0 };
-        match keyed(&document, part)
-            .into_iter()
-            .find(|(_, name, _)| name == key)
-        {
-            None => {
-                fault(
-                    part.line,
-                    format!("`{}` has no line `- **{key}:** [1-5]`", part.title),
-                );
-                0
+    if reader.faults.is_empty() {
+        return Ok(report);
+    }
+    reader.faults.sort_by_key(|fault| fault.line);
+    Err(reader.faults)
+}
+
+struct Reader<'t> {
+    document: Document<'t>,
+    /// The last line, for what is missing.
+    end: usize,
+    faults: Vec<ReportFault>,
+}
+
+impl Reader<'_> {
+    fn fault(&mut self, line: usize, what: String) {
+        self.faults.push(ReportFault { line, what });
+    }
+
+    fn title(&mut self) -> String {
+        let title = self.document.sections().iter().find(|s| s.level == 1);
+        let found = title.map(|title| (title.line, title.title.clone()));
+        match found {
+            Some((_, title)) if title.ends_with("Analysis") => {
+                title.trim_end_matches("Analysis").trim().to_owned()
             }
-            Some((line, _, value)) => whole(&value).unwrap_or_else(|| {
-                fault(
+            Some((line, title)) => {
+                self.fault(
                     line,
-                    format!("**{key}:** is `{value}`; it must be a whole number from 1 to 5"),
+                    format!("the title is `# {title}`; it must be `# … Analysis`"),
                 );
-                0
-            }),
-        }
-    };
-    let score = number(parts[0], "Score");
-    let confidence = number(parts[0], "Confidence");
-    let scores: Vec<(String, u8)> = metrics
-        .iter()
-        .map(|metric| ((*metric).to_owned(), number(parts[4], metric)))
-        .collect();
-    let summary = parts[0].and_then(|part| {
-        keyed(&document, part)
-            .into_iter()
-            .find(|(_, name, _)| name == "Summary")
-    });
-    if let (Some(part), None) = (parts[0], &summary) {
-        fault(
-            part.line,
-            format!("`{}` has no line `- **Summary:** …`", part.title),
-        );
-    }
-    let mut list = |part: Option<&Section>| -> Vec<String> {
-        let Some(part) = part else { return Vec::new() };
-        let items = items(&document, part);
-        for (line, item) in &items {
-            // Findings and recommendations that say more than "none" are kept as they are.
-            if part.title.ends_with(PARTS[3]) && read_entry(item) == Entry::Unclear {
-                fault(
-                    *line,
-                    format!(
-                        "\"{item}\" denies critical issues and says something else: write `- None`, \
-                         or state only what must be settled"
-                    ),
-                );
+                String::new()
+            }
+            None => {
+                self.fault(1, "there is no title; it must be `# … Analysis`".into());
+                String::new()
             }
         }
+    }
+
+    /// The parts of the form; a fault for each that is missing.
+    fn parts<const N: usize>(&mut self, names: [&str; N]) -> [Option<Section>; N] {
+        let mut number = 0;
+        names.map(|name| {
+            number += 1;
+            let heading = format!("{number}. {name}");
+            let sections = self.document.sections();
+            let found = sections
+                .iter()
+                .find(|s| s.level == 2 && s.title == heading)
+                .cloned();
+            if found.is_none() {
+                let near = sections
+                    .iter()
+                    .find(|s| s.title.to_lowercase().contains(&name.to_lowercase()));
+                let (line, what) = match near {
+                    Some(near) => (
+                        near.line,
+                        format!(
+                            "the heading is `{}`; it must be exactly `## {heading}`",
+                            near.title
+                        ),
+                    ),
+                    None => (self.end, format!("`## {heading}` is missing")),
+                };
+                self.fault(line, what);
+            }
+            found
+        })
+    }
+
+    /// An optional part, whatever its number.
+    fn part_about(&self, name: &str) -> Option<Section> {
+        let mut sections = self.document.sections().iter();
+        sections
+            .find(|s| s.level == 2 && s.title.ends_with(name))
+            .cloned()
+    }
+
+    fn assessment(&mut self, part: Option<&Section>, report: &mut Report) {
+        report.score = self.number(part, "Score").unwrap_or_default();
+        report.confidence = self.number(part, "Confidence").unwrap_or_default();
+        let Some(part) = part else { return };
+        let keys = keyed(&self.document, part);
+        let line_of = |key: &str| {
+            let found = keys.iter().find(|(_, name, _)| name == key);
+            found.map_or(part.line, |(line, ..)| *line)
+        };
+        (report.lines.score, report.lines.summary) = (line_of("Score"), line_of("Summary"));
+        match keys.into_iter().find(|(_, name, _)| name == "Summary") {
+            Some((_, _, value)) => report.summary = value,
+            None => self.fault(
+                part.line,
+                format!("`{}` has no line `- **Summary:** …`", part.title),
+            ),
+        }
+    }
+
+    fn number(&mut self, part: Option<&Section>, key: &str) -> Option<u8> {
+        let part = part?;
+        let found = keyed(&self.document, part)
+            .into_iter()
+            .find(|(_, name, _)| name == key);
+        let Some((line, _, value)) = found else {
+            self.fault(
+                part.line,
+                format!("`{}` has no line `- **{key}:** [1-5]`", part.title),
+            );
+            return None;
+        };
+        let number = whole(&value);
+        if number.is_none() {
+            self.fault(
+                line,
+                format!("**{key}:** is `{value}`; it must be a whole number from 1 to 5"),
+            );
+        }
+        number
+    }
+
+    /// The scores of the metrics. A metric that does not apply is `n/a`.
+    fn metrics(&mut self, part: Option<&Section>, metrics: &[&str]) -> Vec<(String, Option<u8>)> {
+        let keys = part.map(|part| keyed(&self.document, part));
+        let keys = keys.unwrap_or_default();
+        let scored = metrics.iter().map(|metric| {
+            let value = keys.iter().find(|(_, name, _)| name == metric);
+            let score = match value {
+                Some((_, _, value)) if does_not_apply(value) => None,
+                _ => self.number(part, metric),
+            };
+            ((*metric).to_owned(), score)
+        });
+        scored.collect()
+    }
+
+    /// The entries of a part, by a parser of one entry.
+    fn entries<T>(
+        &mut self,
+        part: Option<&Section>,
+        parse: fn(usize, &str) -> Result<Option<T>, String>,
+    ) -> Vec<T> {
+        let Some(part) = part else { return Vec::new() };
+        let mut found = Vec::new();
+        for (line, entry) in self.items(part) {
+            match parse(line, &entry) {
+                Ok(parsed) => found.extend(parsed),
+                Err(what) => self.fault(line, what),
+            }
+        }
+        found
+    }
+
+    /// The items of a part that must have a list.
+    fn items(&mut self, part: &Section) -> Vec<(usize, String)> {
+        let items = items(&self.document, part);
         if items.is_empty() {
-            fault(
+            self.fault(
                 part.line,
                 format!(
                     "`{}` has no list; write `- None` if there is nothing to report",
@@ -172,74 +312,121 @@ pub fn parse_report(text: &str, metrics: &[&str]) -> Result<Report, Vec<ReportFa
             );
         }
         items
-            .into_iter()
-            .map(|(_, item)| item)
-            .filter(|item| read_entry(item) != Entry::Nothing)
-            .collect()
-    };
-    let (findings, recommendations, critical) = (list(parts[1]), list(parts[2]), list(parts[3]));
-    let part_of = |name: &str| {
-        document
-            .sections()
-            .iter()
-            .find(|s| s.level == 2 && s.title.ends_with(name))
-    };
-    let decided = part_of("Verdict").map(|part| keyed(&document, part));
-    let said = |name: &str| decided.iter().flatten().find(|(_, key, _)| key == name);
-    let verdict = said("Verdict").and_then(|(line, _, value)| {
-        let known = super::sum::VERDICTS
+    }
+
+    fn list(&mut self, part: Option<&Section>) -> Vec<String> {
+        let Some(part) = part else { return Vec::new() };
+        let mut found = Vec::new();
+        for (line, item) in self.items(part) {
+            match read_entry(&item) {
+                Entry::Nothing => {}
+                // Findings and recommendations that say more than "none" are kept as they are.
+                Entry::Unclear if part.title.ends_with(OF_PANEL[3]) => self.fault(
+                    line,
+                    format!(
+                        "\"{item}\" denies critical issues and says something else: write `- \
+                         None`, or state only what must be settled"
+                    ),
+                ),
+                _ => found.push(item),
+            }
+        }
+        found
+    }
+
+    /// What only the agent that weighs the panel writes.
+    fn weighing(&mut self, report: &mut Report) {
+        let end = self.end;
+        report.stated = match self.part_about("Scores by Domain") {
+            Some(part) => keyed(&self.document, &part),
+            None => Vec::new(),
+        };
+        let issues = self.part_about(ISSUES);
+        report.lines.issues = issues.as_ref().map_or(end, |part| part.line);
+        report.issues = issues.map_or_else(Vec::new, |part| self.issues(&part));
+        report.rulings = match self.part_about(CONFLICTS) {
+            Some(part) => items(&self.document, &part)
+                .into_iter()
+                .filter(|(_, item)| read_entry(item) != Entry::Nothing)
+                .map(|(line, text)| Ruling {
+                    line,
+                    comments: owned(ids_in(head(&text))),
+                    text: after_head(&text),
+                })
+                .collect(),
+            None => Vec::new(),
+        };
+        let decided = self.part_about("Verdict");
+        let decided = decided.map_or_else(Vec::new, |part| keyed(&self.document, &part));
+        let said = |name: &str| decided.iter().find(|(_, key, _)| key == name);
+        report.lines.verdict = said("Verdict").map_or(end, |(line, ..)| *line);
+        report.departure = said("Departure")
+            .map(|(_, _, value)| value.clone())
+            .filter(|value| {
+                value.contains(char::is_alphanumeric) && read_entry(value) != Entry::Nothing
+            });
+        let Some((line, _, value)) = said("Verdict") else {
+            return;
+        };
+        let known = VERDICTS
             .iter()
             .find(|v| value.trim_end_matches('.').eq_ignore_ascii_case(v));
+        report.verdict = known.map(|v| (*v).to_owned());
         if known.is_none() {
-            fault(
-                *line,
-                format!(
-                    "the verdict is `{value}`; it must be one of {}",
-                    super::sum::VERDICTS.join(", ")
-                ),
-            );
+            let known = VERDICTS.join(", ");
+            let what = format!("the verdict is `{value}`; it must be one of {known}");
+            self.fault(*line, what);
         }
-        known.map(|v| (*v).to_owned())
-    });
-    let departure = said("Departure")
-        .map(|(_, _, value)| value.clone())
-        .filter(|value| {
-            value.contains(char::is_alphanumeric) && read_entry(value) != Entry::Nothing
-        });
-    let stated = part_of("Scores by Domain").map(|part| keyed(&document, part));
-    let line_of = |part: Option<&Section>, key: &str| {
-        let keys = part.map(|part| keyed(&document, part)).unwrap_or_default();
-        let found = keys.iter().find(|(_, name, _)| name == key);
-        found.map_or_else(|| part.map_or(end, |part| part.line), |(line, _, _)| *line)
-    };
-    let lines = ReportLines {
-        score: line_of(parts[0], "Score"),
-        summary: line_of(parts[0], "Summary"),
-        verdict: said("Verdict").map_or(end, |(line, _, _)| *line),
-    };
-    if !faults.is_empty() {
-        faults.sort_by_key(|f| f.line);
-        return Err(faults);
     }
-    let summary = summary.map(|(_, _, value)| value).unwrap_or_default();
-    Ok(Report {
-        name,
-        score,
-        confidence,
-        summary,
-        findings,
-        recommendations,
-        critical,
-        scores,
-        verdict,
-        departure,
-        stated: stated.unwrap_or_default(),
-        lines,
-    })
+
+    /// The items below the headings of the severities.
+    fn issues(&self, part: &Section) -> Vec<PlacedIssue> {
+        let below = self.document.sections().iter().filter(|section| {
+            section.level == 3
+                && part.range.start < section.range.start
+                && section.range.end <= part.range.end
+        });
+        let mut found = Vec::new();
+        for section in below {
+            let Some(severity) = Severity::parse(&section.title) else {
+                continue;
+            };
+            for (line, item) in items(&self.document, section) {
+                if read_entry(&item) != Entry::Nothing {
+                    found.push(PlacedIssue {
+                        line,
+                        severity,
+                        comments: owned(ids_in(head(&item))),
+                        text: after_head(&item),
+                    });
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The part of an entry before its first colon, which names comments.
+fn head(entry: &str) -> &str {
+    entry.split([':', '：']).next().unwrap_or_default()
+}
+
+fn after_head(entry: &str) -> String {
+    let rest = entry.split_once([':', '：']).map(|(_, rest)| rest);
+    rest.unwrap_or(entry).trim().to_owned()
+}
+
+fn owned(ids: Vec<&str>) -> Vec<String> {
+    ids.into_iter().map(str::to_owned).collect()
 }
 
 fn whole(value: &str) -> Option<u8> {
     value.trim().parse().ok().filter(|n| (1..=5).contains(n))
+}
+
+fn does_not_apply(value: &str) -> bool {
+    let value = value.trim().trim_end_matches(['.', '。']).to_lowercase();
+    ["n/a", "na", "not applicable", "不适用"].contains(&value.as_str())
 }
 
 /// The top-level items of a part with their lines.
@@ -258,90 +445,105 @@ fn items(document: &Document<'_>, part: &Section) -> Vec<(usize, String)> {
 
 /// The lines `- **Name:** value` of a part: line, name, value.
 fn keyed(document: &Document<'_>, part: &Section) -> Vec<(usize, String, String)> {
-    let mut found = Vec::new();
-    for item in document
-        .items_in(&part.range)
-        .iter()
-        .filter(|i| i.depth == 0)
-    {
-        let raw = document
-            .slice(&item.content)
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
-        let Some((name, value)) = raw
-            .strip_prefix("**")
-            .and_then(|rest| rest.split_once("**"))
-        else {
-            continue;
-        };
-        let (name, value) = (
-            name.trim().trim_end_matches([':', '：']),
-            value.trim().trim_start_matches([':', '：']),
-        );
-        found.push((item.line, name.trim().to_owned(), value.trim().to_owned()));
-    }
-    found
+    let keyed = |(line, raw): (usize, String)| {
+        let (name, value) = raw.strip_prefix("**")?.split_once("**")?;
+        let name = name.trim().trim_end_matches([':', '：']).trim();
+        let value = value.trim().trim_start_matches([':', '：']).trim();
+        Some((line, name.to_owned(), value.to_owned()))
+    };
+    let items = items(document, part).into_iter();
+    items.filter_map(keyed).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const GOOD: &str = "# Abstract Reviewer Analysis\n\n## 1. Overall Assessment\n- **Score:** 4\n- **Confidence:** 3\n- **Summary:** Clear.\n\n## 2. Key Findings\n- One\n  over two lines\n\n## 3. Recommendations\n- Do it.\n\n## 4. Critical Issues\n- None\n\n## 5. Detailed Scores\n- **Order of the argument, as it is told in seven words:** 5\n\n<!-- ANALYSIS_COMPLETE -->\n";
-    #[test]
-    fn a_denied_issue_is_none_and_an_unclear_one_goes_back() {
-        for denied in ["No critical issues were identified.", "未发现关键问题。"] {
-            let text = GOOD.replace(
-                "## 4. Critical Issues\n- None",
-                &format!("## 4. Critical Issues\n- {denied}"),
-            );
-            assert!(parse_report(&text, &[METRIC]).unwrap().critical.is_empty());
-        }
-        let text = GOOD.replace(
-            "## 4. Critical Issues\n- None",
-            "## 4. Critical Issues\n- No critical issues, but n is 3.",
-        );
-        assert_eq!(parse_report(&text, &[METRIC]).unwrap_err()[0].line, 16);
+    const METRIC: &str = "Order of the argument, as it is told in seven words";
+    const GOOD: &str = "# Abstract Reviewer Analysis\n\n## 1. Overall Assessment\n- **Score:** 4\n- **Confidence:** 3\n- **Summary:** Clear.\n\n## 2. Comments\n- [minor] L3 \"a word\":\n  Cut it.\n\n## 3. Detailed Scores\n- **Order of the argument, as it is told in seven words:** 5\n\n<!-- ANALYSIS_COMPLETE -->\n";
+    const WEIGHED: &str = "# Quality Controller Analysis\n\n## 1. Overall Assessment\n- **Score:** 4\n- **Confidence:** 3\n- **Summary:** Clear.\n\n## 2. Key Findings\n- One\n  over two lines\n\n## 3. Recommendations\n- Do it.\n\n## 4. Critical Issues\n- None\n\n## 5. Detailed Scores\n\n## 6. Issues by Severity\n### Critical\n- None\n### Important\n- s1.2, r5.1: The two means differ.\n### Minor\n- w3.1: Cut it.\n\n## 7. Conflicts\n- s2.1 | w3.1: w3.1 holds, for the text is long.\n\n## 8. Verdict\n- **Verdict:** Needs revision.\n";
+
+    fn read(text: &str) -> Result<Report, Vec<ReportFault>> {
+        parse_report(text, &[METRIC], Author::Reviewer)
     }
 
-    const METRIC: &str = "Order of the argument, as it is told in seven words";
-
     #[test]
-    fn a_report_is_read() {
-        let report = parse_report(GOOD, &[METRIC]).unwrap();
+    fn a_reviewers_report_is_read() {
+        let report = read(GOOD).unwrap();
         assert_eq!(
             (report.score, report.confidence, report.summary.as_str()),
             (4, 3, "Clear.")
         );
+        assert_eq!(
+            (report.comments[0].line, report.comments[0].text.as_str()),
+            (9, "Cut it.")
+        );
+        assert_eq!(report.scores, [(METRIC.to_owned(), Some(5))]);
+        let text = GOOD.replace("seven words:** 5", "seven words:** n/a");
+        assert_eq!(read(&text).unwrap().scores, [(METRIC.to_owned(), None)]);
+        let text = GOOD.replace(
+            "<!--",
+            "## 4. Earlier Comments\n- s2.1 [withdrawn]: Mine.\n\n<!--",
+        );
+        assert_eq!(read(&text).unwrap().answers[0].id, "s2.1");
+    }
+
+    #[test]
+    fn a_report_on_the_panel_is_read() {
+        let report = parse_report(WEIGHED, &[], Author::Panel).unwrap();
         assert_eq!(report.findings, ["One over two lines"]);
         assert!(report.critical.is_empty());
-        assert_eq!(report.scores, [(METRIC.to_owned(), 5)]);
+        let issues: Vec<_> = report
+            .issues
+            .iter()
+            .map(|i| (i.severity, i.comments.join(" "), i.text.as_str()))
+            .collect();
+        assert_eq!(
+            issues,
+            [
+                (
+                    Severity::Important,
+                    "s1.2 r5.1".into(),
+                    "The two means differ."
+                ),
+                (Severity::Minor, "w3.1".into(), "Cut it.")
+            ]
+        );
+        assert_eq!(report.rulings[0].comments, ["s2.1", "w3.1"]);
+        assert_eq!(report.verdict.as_deref(), Some("needs revision"));
+    }
+
+    #[test]
+    fn a_denied_issue_is_none_and_an_unclear_one_goes_back() {
+        let read = |denied: &str| {
+            let text = WEIGHED.replacen("Issues\n- None", &format!("Issues\n- {denied}"), 1);
+            parse_report(&text, &[], Author::Panel)
+        };
+        for denied in ["No critical issues were identified.", "未发现关键问题。"] {
+            assert!(read(denied).unwrap().critical.is_empty());
+        }
+        assert_eq!(
+            read("No critical issues, but n is 3.").unwrap_err()[0].line,
+            16
+        );
     }
 
     #[test]
     fn faults_name_their_lines() {
-        let faults = |text: &str| -> Vec<usize> {
-            parse_report(text, &[METRIC])
-                .unwrap_err()
-                .iter()
-                .map(|f| f.line)
-                .collect()
-        };
+        let faults =
+            |text: &str| -> Vec<usize> { read(text).unwrap_err().iter().map(|f| f.line).collect() };
         assert_eq!(faults(&GOOD.replace("Score:** 4", "Score:** 4.5")), [4]);
         assert_eq!(
             faults(&GOOD.replace("Confidence:** 3", "Confidence:** 6")),
             [5]
         );
-        assert_eq!(
-            faults(&GOOD.replace("## 2. Key Findings", "## Key findings")),
-            [8]
-        );
-        assert_eq!(faults(&GOOD.replace("- Do it.", "Do it.")), [12]);
+        assert_eq!(faults(&GOOD.replace("## 2. Comments", "## Comments")), [8]);
+        assert_eq!(faults(&GOOD.replace("- [minor]", "[minor]")), [8]);
+        assert_eq!(faults(&GOOD.replace("L3 ", "")), [9]);
         assert_eq!(
             faults(&GOOD.replace("seven words:** 5", "eight words:** 5")),
-            [18]
+            [12]
         );
-        assert_eq!(faults(""), [1, 1, 1, 1, 1, 1]);
+        assert_eq!(faults(""), [1, 1, 1, 1]);
     }
 }

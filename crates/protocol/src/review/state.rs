@@ -4,13 +4,15 @@
 //! does not show running agents; `review status` does.
 
 use quipu_contract::{Contract, Form, PanelPart, ProjectPath, Step};
+use quipu_store::Version;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::agree::{Known, find_faults};
-use super::report::{Report, ReportFault, parse_report};
-use super::sum::{Counted, Sum, sum_up};
-use crate::flow::{Flow, JobStatus, State};
+use super::agree::{Known, find_faults, score_faults};
+use super::report::{Author, Report, ReportFault, parse_report};
+use super::rounds::{Comment, Read, RoundReport, Rounds};
+use super::sum::{Conflict, Counted, Counts, Sum, sum_up};
+use crate::flow::{Flow, JobStatus, PlannedJob, State};
 use crate::project::open::Project;
 use crate::project::template::{TemplateError, render_template, template_values};
 
@@ -64,100 +66,236 @@ pub struct Member {
 pub struct PanelView {
     pub members: Vec<Member>,
     pub phase: Option<String>,
+    /// The number of the current round, from 1.
+    pub round: usize,
+    /// The version of the manuscript.
+    pub version: Option<Version>,
+    /// The comments of all rounds.
+    pub comments: Vec<Comment>,
     pub sum: Option<Sum>,
-    /// The verdict of the agent that gives one, beside the verdict derived from the scores.
+    /// The verdict of the agent that weighs the panel. `sum` has that of the rule.
     pub verdict: Option<String>,
+}
+
+impl PanelView {
+    /// The open comments by severity.
+    pub fn open(&self) -> Counts {
+        Counts::of(self.comments.iter())
+    }
+
+    /// Whether all reports are in, or excused.
+    pub fn is_complete(&self) -> bool {
+        !self.members.iter().any(Member::is_open)
+    }
+}
+
+/// The texts from which a panel is derived.
+struct Sources<'s> {
+    contract: &'s Contract,
+    rounds: Rounds<'s>,
+    read: Read<'s>,
+    fresh: &'s [(ProjectPath, String)],
 }
 
 /// Reads every report of a flow. `fresh` has texts that are about to be committed.
 pub fn panel_view(
     contract: &Contract,
     flow: &Flow<'_>,
-    read: &dyn Fn(&ProjectPath) -> Option<String>,
+    read: Read<'_>,
     fresh: &[(ProjectPath, String)],
 ) -> PanelView {
+    let rounds = Rounds::load(contract, read);
+    let sources = Sources {
+        contract,
+        rounds,
+        read,
+        fresh,
+    };
     let mut members = Vec::new();
+    let mut comments = Vec::new();
     let mut texts = Vec::new();
-    for (job, job_status) in flow.jobs.iter().zip(&flow.statuses) {
-        let Some(role) = job.role else { continue };
-        // An agent of another mode is not a member of this panel.
-        let when = &job.step.when;
-        if when.var.as_ref().is_some_and(|var| {
-            !job.binding
-                .get(var)
-                .is_some_and(|value| when.is.contains(value))
-        }) {
-            continue;
+    for (job, status) in flow.jobs.iter().zip(&flow.statuses) {
+        if let Some((member, own, text)) = sources.member(job, status) {
+            members.push(member);
+            comments.extend(own);
+            texts.push((job.step, text));
         }
-        let Some(output) = job
-            .required()
-            .find(|o| contract.rule(&o.path).and_then(|r| r.form) == Some(Form::Report))
-        else {
-            continue;
-        };
-        let new = fresh
-            .iter()
-            .find(|(path, _)| *path == output.path)
-            .map(|(_, text)| text.clone());
-        let done = matches!(job_status.state, State::Done | State::Stale) || new.is_some();
-        let metrics: Vec<&str> = role
-            .metrics
-            .iter()
-            .map(|m| m.in_language(contract.language))
-            .collect();
-        let text = if done {
-            new.clone().or_else(|| read(&output.path))
-        } else {
-            None
-        };
-        let (report, faults) = match text.as_deref().map(|text| parse_report(text, &metrics)) {
-            Some(Ok(report)) => (Some(report), Vec::new()),
-            Some(Err(faults)) => (None, faults),
-            None => (None, Vec::new()),
-        };
-        members.push(Member {
-            id: job.job.step.clone(),
-            title: role.title.in_language(contract.language).to_owned(),
-            domain: job.step.domain.clone(),
-            phase: job.step.phase.clone(),
-            status: status_of(job_status, report.is_some(), !faults.is_empty()),
-            why: job_status.why.clone(),
-            excused: job_status.excused,
-            stale: job_status.state == State::Stale && new.is_none(),
-            path: output.path.clone(),
-            report,
-            faults,
-        });
-        texts.push((job.step, text.unwrap_or_default()));
     }
-    check_members(contract, &mut members, &texts, None);
-    let mut sum = sum_members(contract, &members);
+    sources.rounds.place(&mut comments);
+    let mut sum = sum_members(&members, &comments);
     // The rule needs all reports: one of 26 says nothing about the manuscript.
     let is_complete = members
         .iter()
         .filter(|m| m.domain.is_some())
-        .all(|m| !is_open(m));
+        .all(|m| !m.is_open());
     if let Some(sum) = sum.as_mut().filter(|_| !is_complete) {
         sum.verdict = None;
     }
-    if sum.is_some() {
-        check_members(contract, &mut members, &texts, sum.as_ref());
+    if let Some(sum) = &sum {
+        check_panel(contract, &mut members, &texts, sum, &comments);
+    }
+    if let Some(sum) = &mut sum {
+        add_rulings(sum, &members);
     }
     let phase = members
         .iter()
-        .find(|m| is_open(m))
+        .find(|m| m.is_open())
         .and_then(|m| m.phase.clone());
     let verdict = members
         .iter()
         .rev()
         .filter(|m| !m.stale)
         .find_map(|m| m.report.as_ref()?.verdict.clone());
+    let text = sources.rounds.text(sources.rounds.number());
     PanelView {
         phase,
         sum,
         verdict,
         members,
+        comments,
+        round: sources.rounds.number(),
+        version: (!text.is_empty()).then(|| Version::of(text.as_bytes())),
     }
+}
+
+impl Sources<'_> {
+    /// A member of the panel, its comments of all rounds, and the text of its report.
+    fn member(
+        &self,
+        job: &PlannedJob<'_>,
+        status: &JobStatus,
+    ) -> Option<(Member, Vec<Comment>, String)> {
+        let (contract, role) = (self.contract, job.role?);
+        // An agent of another mode is not a member of this panel.
+        let when = &job.step.when;
+        let value = when.var.as_ref().map(|var| job.binding.get(var));
+        if value.is_some_and(|value| !value.is_some_and(|value| when.is.contains(value))) {
+            return None;
+        }
+        let output = self.report_of(job)?;
+        let mut fresh = self.fresh.iter().filter(|(path, _)| *path == output);
+        let new = fresh.next().map(|(_, text)| text.clone());
+        let is_stale = status.state == State::Stale && new.is_none();
+        let text = match status.state {
+            _ if new.is_some() => new,
+            State::Done | State::Stale => (self.read)(&output),
+            _ => None,
+        };
+        let metrics = self.metrics(job);
+        let reports = self.rounds.reports(&output, text.as_deref(), self.read);
+        let read = self.read_reports(&job.job.step, job.step, &metrics, &reports, is_stale);
+        let (mut report, mut faults) = (None, Vec::new());
+        if text.is_some() {
+            (report, faults) = (read.report, read.faults);
+        }
+        let member = Member {
+            id: job.job.step.clone(),
+            title: role.title.in_language(contract.language).to_owned(),
+            domain: job.step.domain.clone(),
+            phase: job.step.phase.clone(),
+            status: status_of(status, report.is_some(), !faults.is_empty()),
+            why: status.why.clone(),
+            excused: status.excused,
+            stale: is_stale,
+            path: output,
+            report,
+            faults,
+        };
+        Some((member, read.comments, text.unwrap_or_default()))
+    }
+
+    /// The path of the report that a job writes.
+    fn report_of(&self, job: &PlannedJob<'_>) -> Option<ProjectPath> {
+        let is_report = |path: &ProjectPath| {
+            self.contract.rule(path).and_then(|r| r.form) == Some(Form::Report)
+        };
+        let mut paths = job.required().map(|output| &output.path);
+        paths.find(|path| is_report(path)).cloned()
+    }
+
+    fn metrics<'j>(&self, job: &PlannedJob<'j>) -> Vec<&'j str> {
+        let metrics = job.role.iter().flat_map(|role| &role.metrics);
+        metrics
+            .map(|metric| metric.in_language(self.contract.language))
+            .collect()
+    }
+
+    /// Reads the reports of an agent, oldest first. A faulty report adds no comments.
+    fn read_reports(
+        &self,
+        agent: &str,
+        step: &Step,
+        metrics: &[&str],
+        reports: &[RoundReport],
+        is_stale: bool,
+    ) -> ReadReports {
+        let author = if step.panel.is_some() {
+            Author::Panel
+        } else {
+            Author::Reviewer
+        };
+        let mut read = ReadReports::default();
+        let mut last = None;
+        for RoundReport { round, text } in reports {
+            // A report that the last revision did not concern belongs to an earlier round. It has
+            // no open comments: an agent that has some must answer them.
+            let is_same = last.replace(text.as_str()) == Some(text.as_str());
+            if is_same && read.report.is_some() && !read.comments.iter().any(Comment::is_open) {
+                continue;
+            }
+            let report = match parse_report(text, metrics, author) {
+                Ok(report) => report,
+                Err(faults) => {
+                    (read.report, read.faults) = (None, faults);
+                    continue;
+                }
+            };
+            let mut faults = Vec::new();
+            let mut after = read.comments.clone();
+            self.rounds.add(agent, *round, &report, &mut after);
+            // An older report agreed with the text of its time.
+            if *round == self.rounds.number() && !is_stale && author == Author::Reviewer {
+                faults = self
+                    .rounds
+                    .find_faults(*round, &report, &read.comments, self.read);
+                faults.extend(score_faults(&report, &after));
+                faults.sort_by_key(|fault| fault.line);
+            }
+            read.faults = faults;
+            read.report = read.faults.is_empty().then_some(report);
+            if read.report.is_some() {
+                read.comments = after;
+            }
+        }
+        read
+    }
+}
+
+/// The comments of an agent in the rounds before the current one. `None` if it did not report.
+pub fn earlier_comments(
+    contract: &Contract,
+    job: &PlannedJob<'_>,
+    read: Read<'_>,
+) -> Option<Vec<Comment>> {
+    let sources = Sources {
+        contract,
+        rounds: Rounds::load(contract, read),
+        read,
+        fresh: &[],
+    };
+    let output = sources.report_of(job)?;
+    let reports = sources.rounds.reports(&output, None, read);
+    let metrics = sources.metrics(job);
+    let found = sources.read_reports(&job.job.step, job.step, &metrics, &reports, false);
+    (!reports.is_empty()).then_some(found.comments)
+}
+
+/// The newest report of an agent or its faults, and its comments of all rounds.
+#[derive(Default)]
+struct ReadReports {
+    report: Option<Report>,
+    faults: Vec<ReportFault>,
+    comments: Vec<Comment>,
 }
 
 fn status_of(job: &JobStatus, has_report: bool, has_faults: bool) -> AgentStatus {
@@ -171,47 +309,39 @@ fn status_of(job: &JobStatus, has_report: bool, has_faults: bool) -> AgentStatus
     }
 }
 
-/// Whether the panel still waits for a member.
-fn is_open(member: &Member) -> bool {
-    match member.status {
-        AgentStatus::Pending | AgentStatus::InProgress => true,
-        AgentStatus::Failed => !member.excused,
-        AgentStatus::Completed => member.stale,
-        AgentStatus::NotApplicable => false,
+impl Member {
+    /// Whether the panel still waits for it.
+    pub const fn is_open(&self) -> bool {
+        match self.status {
+            AgentStatus::Pending | AgentStatus::InProgress => true,
+            AgentStatus::Failed => !self.excused,
+            AgentStatus::Completed => self.stale,
+            AgentStatus::NotApplicable => false,
+        }
     }
 }
 
-fn sum_members(contract: &Contract, members: &[Member]) -> Option<Sum> {
+fn sum_members(members: &[Member], comments: &[Comment]) -> Option<Sum> {
     let counted: Vec<Counted<'_>> = members
         .iter()
         .filter_map(|m| {
             Some(Counted {
-                agent: &m.id,
                 domain: m.domain.as_deref()?,
                 report: m.report.as_ref()?,
             })
         })
         .collect();
-    let subjects = contract
-        .steps
-        .iter()
-        .flat_map(|s| s.subjects.clone())
-        .collect();
-    let opposites: Vec<Vec<String>> = contract
-        .steps
-        .iter()
-        .flat_map(|s| s.opposites.clone())
-        .collect();
-    sum_up(&counted, &subjects, &opposites)
+    sum_up(&counted, comments)
 }
 
-/// Checks scores against metrics or, with the computed result, the reports about the panel. A report
-/// with a fault counts as failed until it is fixed.
-fn check_members(
+/// Checks the reports about the panel against its numbers and comments. A report with a fault
+/// counts as failed until it is fixed.
+fn check_panel(
     contract: &Contract,
     members: &mut [Member],
     texts: &[(&Step, String)],
-    sum: Option<&Sum>,
+    sum: &Sum,
+    comments: &[Comment],
 ) {
     let failed: Vec<String> = members
         .iter()
@@ -220,12 +350,13 @@ fn check_members(
         .collect();
     let mut weighed: Option<Report> = None;
     let reports = members.iter_mut().zip(texts);
-    for (member, (step, text)) in reports.filter(|(_, (s, _))| s.panel.is_some() == sum.is_some()) {
+    for (member, (step, text)) in reports.filter(|(_, (step, _))| step.panel.is_some()) {
         let Some(report) = &member.report else {
             continue;
         };
         let known = Known {
-            sum,
+            sum: Some(sum),
+            comments,
             failed: failed.iter().map(String::as_str).collect(),
             weighed: weighed.as_ref(),
             language: contract.language,
@@ -243,6 +374,27 @@ fn check_members(
             member.report = None;
             member.status = AgentStatus::Failed;
             member.faults = faults;
+        }
+    }
+}
+
+/// Adds the rulings of the agent that weighs the panel to the conflicts.
+fn add_rulings(sum: &mut Sum, members: &[Member]) {
+    let reports = members.iter().filter(|m| m.domain.is_none() && !m.stale);
+    for ruling in reports
+        .filter_map(|m| m.report.as_ref())
+        .flat_map(|report| &report.rulings)
+    {
+        let names_all = |conflict: &&mut Conflict| {
+            let mut named = conflict.comments.iter();
+            named.all(|id| ruling.comments.contains(id))
+        };
+        match sum.conflicts.iter_mut().find(names_all) {
+            Some(conflict) => conflict.ruling = Some(ruling.text.clone()),
+            None => sum.conflicts.push(Conflict {
+                comments: ruling.comments.clone(),
+                ruling: Some(ruling.text.clone()),
+            }),
         }
     }
 }
@@ -317,6 +469,10 @@ pub fn render_state(mut base: Value, panel: &PanelView, last: Option<&str>) -> S
         summary.insert(member.id.clone(), json!({"status": lasting(member.status), "overall_score": score, "confidence": confidence}));
     }
     base["agent_outputs_summary"] = Value::Object(summary);
+    base["round"] = json!(panel.round);
+    base["manuscript_version"] = json!(panel.version);
+    base["open_comments"] = json!(panel.open());
+    base["comments"] = json!(panel.comments);
     base["aggregates"] = json!(panel.sum);
     base["verdict"] = json!(panel.verdict);
     let done = panel

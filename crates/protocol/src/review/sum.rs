@@ -1,19 +1,18 @@
-//! Combines reports: averages by domain, an overall score weighted by confidence, conflicts, issues
-//! and a verdict.
+//! Combines reports: averages by domain, an overall score weighted by confidence, counts of open
+//! comments, passages that several agents comment on, and the verdict of the rule.
 //!
-//! Pure arithmetic. The caller passes only completed reports.
-
-use std::collections::BTreeMap;
+//! Pure arithmetic. The caller passes only completed reports, so no failed agent and no metric that
+//! does not apply enters an average.
 
 use serde::Serialize;
 
+use super::comment::{Severity, opposed};
 use super::report::Report;
+use super::rounds::Comment;
 
 /// From best to worst.
 pub const VERDICTS: [&str; 3] = ["ready", "needs revision", "major revision required"];
 
-/// Scores of one subject that differ by this much are a conflict.
-const GAP: u8 = 2;
 /// A manuscript below the first value fails; from the second value on it may be ready.
 const FAILS_BELOW: f64 = 3.0;
 const READY_FROM: f64 = 4.0;
@@ -25,22 +24,51 @@ pub struct Domain {
     pub agents: usize,
 }
 
-/// Two agents that disagree.
+/// Open comments of several agents on one passage: duplicates, or opposite advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Conflict {
-    pub subject: String,
-    pub agents: [String; 2],
-    pub scores: [u8; 2],
-    /// The two recommendations, if they are the conflict.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub advice: Option<[String; 2]>,
+pub struct SharedPassage {
+    pub line: usize,
+    pub quote: String,
+    pub comments: Vec<String>,
 }
 
-/// An objection of an agent to the manuscript.
+/// Two comments with opposite advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Issue {
-    pub agent: String,
-    pub what: String,
+pub struct Conflict {
+    pub comments: Vec<String>,
+    /// The ruling of the agent that weighs the panel; none yet if only a comment declares it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ruling: Option<String>,
+}
+
+/// The number of open comments of each severity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Counts {
+    pub critical: usize,
+    pub important: usize,
+    pub minor: usize,
+}
+
+impl Counts {
+    pub fn of<'c>(comments: impl Iterator<Item = &'c Comment>) -> Counts {
+        let mut counts = Counts::default();
+        for comment in comments.filter(|c| c.is_open()) {
+            match comment.severity {
+                Severity::Critical => counts.critical += 1,
+                Severity::Important => counts.important += 1,
+                Severity::Minor => counts.minor += 1,
+            }
+        }
+        counts
+    }
+
+    pub const fn get(&self, severity: Severity) -> usize {
+        match severity {
+            Severity::Critical => self.critical,
+            Severity::Important => self.important,
+            Severity::Minor => self.minor,
+        }
+    }
 }
 
 /// The combined result.
@@ -49,27 +77,22 @@ pub struct Sum {
     pub domains: Vec<Domain>,
     /// The sum of score × confidence, divided by the sum of confidence.
     pub overall: f64,
+    /// Open comments by severity.
+    pub open: Counts,
+    pub shared: Vec<SharedPassage>,
     pub conflicts: Vec<Conflict>,
-    pub critical: Vec<Issue>,
-    pub important: Vec<Issue>,
-    pub minor: Vec<Issue>,
     /// The verdict of the rule; none as long as a report is open.
     pub verdict: Option<&'static str>,
 }
 
-/// A completed report with its agent and domain.
+/// A completed report with its domain.
 pub struct Counted<'r> {
-    pub agent: &'r str,
     pub domain: &'r str,
     pub report: &'r Report,
 }
 
-/// Combines reports. None if there are none.
-pub fn sum_up(
-    reports: &[Counted<'_>],
-    subjects: &BTreeMap<String, Vec<String>>,
-    opposites: &[Vec<String>],
-) -> Option<Sum> {
+/// Combines reports and the comments of all rounds. None if there are no reports.
+pub fn sum_up(reports: &[Counted<'_>], comments: &[Comment]) -> Option<Sum> {
     let weight: u32 = reports.iter().map(|r| u32::from(r.report.confidence)).sum();
     if weight == 0 {
         return None;
@@ -88,52 +111,23 @@ pub fn sum_up(
         mean: tenth(s.iter().sum::<f64>() / count(s.len())),
         agents: s.len(),
     });
-    let sum: u32 = reports
-        .iter()
-        .map(|r| u32::from(r.report.score) * u32::from(r.report.confidence))
-        .sum();
+    let weighted = |r: &Counted<'_>| u32::from(r.report.score) * u32::from(r.report.confidence);
+    let sum: u32 = reports.iter().map(weighted).sum();
     let overall = f64::from(sum) / f64::from(weight);
-    let issues = |of: &dyn Fn(&Report) -> Vec<String>| -> Vec<Issue> {
-        reports
-            .iter()
-            .flat_map(|r| {
-                of(r.report).into_iter().map(|what| Issue {
-                    agent: r.agent.to_owned(),
-                    what,
-                })
-            })
-            .collect()
-    };
-    let critical = issues(&|r| r.critical.clone());
-    let important = issues(&|r| {
-        if r.score <= 3 {
-            r.recommendations.clone()
-        } else {
-            Vec::new()
-        }
-    });
-    let minor = issues(&|r| {
-        if r.score > 3 {
-            r.recommendations.clone()
-        } else {
-            Vec::new()
-        }
-    });
-    let verdict = if !critical.is_empty() || overall < FAILS_BELOW {
+    let open = Counts::of(comments.iter());
+    let verdict = if open.critical > 0 || overall < FAILS_BELOW {
         VERDICTS[2]
-    } else if important.is_empty() && overall >= READY_FROM {
+    } else if open.important == 0 && overall >= READY_FROM {
         VERDICTS[0]
     } else {
         VERDICTS[1]
     };
-    let conflicts = find_conflicts(reports, subjects, opposites);
     Some(Sum {
         domains: domains.collect(),
         overall: hundredth(overall),
-        conflicts,
-        critical,
-        important,
-        minor,
+        open,
+        shared: shared_passages(comments),
+        conflicts: declared_conflicts(comments),
         verdict: Some(verdict),
     })
 }
@@ -146,123 +140,101 @@ fn hundredth(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }
 
-fn find_conflicts(
-    reports: &[Counted<'_>],
-    subjects: &BTreeMap<String, Vec<String>>,
-    opposites: &[Vec<String>],
-) -> Vec<Conflict> {
-    let mut found: Vec<Conflict> = Vec::new();
-    for (subject, members) in subjects {
-        let members: Vec<&Counted<'_>> = members
-            .iter()
-            .filter_map(|m| reports.iter().find(|r| r.agent == m))
-            .collect();
-        for (index, a) in members.iter().enumerate() {
-            for b in &members[index + 1..] {
-                let conflict = |advice| Conflict {
-                    subject: subject.clone(),
-                    agents: [a.agent.to_owned(), b.agent.to_owned()],
-                    scores: [a.report.score, b.report.score],
-                    advice,
-                };
-                let advice = opposed(a.report, b.report, opposites);
-                if advice.is_some() || a.report.score.abs_diff(b.report.score) >= GAP {
-                    found.push(conflict(advice));
-                }
+/// Groups open comments of different agents whose passages overlap, in the order of the text.
+fn shared_passages(comments: &[Comment]) -> Vec<SharedPassage> {
+    let open: Vec<&Comment> = comments
+        .iter()
+        .filter(|c| c.is_open() && c.passage.is_some())
+        .collect();
+    let overlap = |a: &Comment, b: &Comment| match (&a.passage, &b.passage) {
+        (Some(one), Some(other)) => a.agent != b.agent && a.path == b.path && one.overlaps(other),
+        _ => false,
+    };
+    let mut group: Vec<usize> = (0..open.len()).collect();
+    for at in 0..open.len() {
+        for other in 0..at {
+            if overlap(open[at], open[other]) {
+                let (from, to) = (group[at], group[other]);
+                group
+                    .iter_mut()
+                    .filter(|g| **g == from)
+                    .for_each(|g| *g = to);
             }
         }
     }
+    let mut found = Vec::new();
+    for number in 0..open.len() {
+        let members: Vec<&Comment> = (0..open.len())
+            .filter(|at| group[*at] == number)
+            .map(|at| open[at])
+            .collect();
+        if members.len() > 1 {
+            found.push(SharedPassage {
+                line: members[0].line,
+                quote: members[0].quote.clone(),
+                comments: members.iter().map(|c| c.id.clone()).collect(),
+            });
+        }
+    }
+    found.sort_by_key(|shared| shared.line);
     found
 }
 
-/// Finds the first two recommendations that contradict each other: opposite words about the same
-/// subject.
-fn opposed(a: &Report, b: &Report, opposites: &[Vec<String>]) -> Option<[String; 2]> {
-    for one in &a.recommendations {
-        for other in &b.recommendations {
-            let (left, right) = (one.to_lowercase(), other.to_lowercase());
-            let against = opposites.iter().filter(|pair| pair.len() == 2).any(|pair| {
-                (holds(&left, &pair[0]) && holds(&right, &pair[1]))
-                    || (holds(&left, &pair[1]) && holds(&right, &pair[0]))
-            });
-            if against && share_subject(&left, &right, opposites) {
-                return Some([one.clone(), other.clone()]);
-            }
-        }
-    }
-    None
-}
-
-fn holds(text: &str, word: &str) -> bool {
-    if word.is_ascii() {
-        text.split(|c: char| !c.is_alphanumeric())
-            .any(|w| w == word)
-    } else {
-        text.contains(word)
-    }
-}
-
-/// Whether two sentences share a significant word, or in Chinese three neighbouring characters.
-fn share_subject(a: &str, b: &str, opposites: &[Vec<String>]) -> bool {
-    let telling =
-        |word: &&str| word.chars().count() > 4 && !opposites.iter().flatten().any(|o| o == word);
-    let words: Vec<&str> = a
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|w| w.is_ascii())
-        .filter(telling)
-        .collect();
-    if words.iter().any(|word| holds(b, word)) {
-        return true;
-    }
-    let wide: Vec<char> = a.chars().filter(|c| !c.is_ascii()).collect();
-    wide.windows(3)
-        .map(|three| three.iter().collect::<String>())
-        .any(|run| b.contains(&run))
+/// The open comments that declare to oppose another open comment.
+fn declared_conflicts(comments: &[Comment]) -> Vec<Conflict> {
+    let open = || comments.iter().filter(|c| c.is_open());
+    let declared = open().filter_map(|comment| {
+        let other = opposed(&comment.text)?;
+        let other = open().find(|c| c.id == other && c.agent != comment.agent)?;
+        Some(Conflict {
+            comments: vec![comment.id.clone(), other.id.clone()],
+            ruling: None,
+        })
+    });
+    declared.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::review::comment::Status;
+    use crate::review::passage::Passage;
 
-    fn report(score: u8, confidence: u8, advice: &str, critical: &[&str]) -> Report {
+    fn report(score: u8, confidence: u8) -> Report {
         Report {
-            name: String::new(),
             score,
             confidence,
-            summary: String::new(),
-            findings: Vec::new(),
-            recommendations: vec![advice.into()],
-            critical: critical.iter().map(|c| (*c).to_owned()).collect(),
             ..Report::default()
+        }
+    }
+
+    fn comment(id: &str, severity: Severity, at: std::ops::Range<usize>, text: &str) -> Comment {
+        Comment {
+            id: id.into(),
+            agent: id.split('.').next().unwrap().into(),
+            severity,
+            round: 1,
+            path: None,
+            line: at.start,
+            last_line: at.start,
+            quote: "words".into(),
+            text: text.into(),
+            status: Status::Open,
+            answer: None,
+            passage: Some(Passage {
+                first: at.start,
+                last: at.start,
+                plain: at,
+            }),
         }
     }
 
     #[test]
     fn scores_weigh_by_confidence() {
-        let (a, b, c) = (
-            report(5, 5, "x", &[]),
-            report(2, 1, "y", &[]),
-            report(4, 4, "z", &[]),
-        );
-        let counted = [
-            ("s1", "sections", &a),
-            ("s2", "sections", &b),
-            ("r1", "rigour", &c),
-        ]
-        .map(|(agent, domain, report)| Counted {
-            agent,
-            domain,
-            report,
-        });
-        let sum = sum_up(
-            &counted,
-            &BTreeMap::from([(
-                "claims".to_owned(),
-                vec!["s1".to_owned(), "s2".into(), "r9".into()],
-            )]),
-            &[],
-        )
-        .unwrap();
+        let (a, b, c) = (report(5, 5), report(2, 1), report(4, 4));
+        let counted = [("sections", &a), ("sections", &b), ("rigour", &c)]
+            .map(|(domain, report)| Counted { domain, report });
+        let sum = sum_up(&counted, &[]).unwrap();
         assert_eq!(
             sum.domains
                 .iter()
@@ -271,37 +243,48 @@ mod tests {
             [("sections", 3.5, 2), ("rigour", 4.0, 1)]
         );
         assert!((sum.overall - 4.3).abs() < 1e-9);
-        assert_eq!(sum.conflicts.len(), 1);
-        assert_eq!(sum.verdict, Some("needs revision"));
-        assert!(sum_up(&[], &BTreeMap::new(), &[]).is_none());
+        assert_eq!(sum.verdict, Some("ready"));
+        assert!(sum_up(&[], &[]).is_none());
     }
 
     #[test]
-    fn a_critical_issue_decides_and_advice_can_be_opposed() {
-        let (a, b) = (
-            report(5, 3, "Expand the introduction.", &["fabricated"]),
-            report(5, 3, "Shorten the introduction.", &[]),
-        );
-        let counted = [
-            Counted {
-                agent: "w2",
-                domain: "w",
-                report: &a,
-            },
-            Counted {
-                agent: "w3",
-                domain: "w",
-                report: &b,
-            },
+    fn open_comments_decide_and_closed_ones_do_not() {
+        let good = report(5, 5);
+        let counted = [Counted {
+            domain: "d",
+            report: &good,
+        }];
+        let verdict = |comments: &[Comment]| sum_up(&counted, comments).unwrap().verdict;
+        let mut one = comment("s1.1", Severity::Critical, 1..2, "fabricated");
+        assert_eq!(verdict(&[one.clone()]), Some("major revision required"));
+        one.status = Status::Partly;
+        assert_eq!(verdict(&[one.clone()]), Some("major revision required"));
+        one.status = Status::Addressed;
+        assert_eq!(verdict(&[one]), Some("ready"));
+        let important = comment("s1.2", Severity::Important, 1..2, "unclear");
+        assert_eq!(verdict(&[important]), Some("needs revision"));
+        let minor = comment("s1.3", Severity::Minor, 1..2, "a comma");
+        assert_eq!(verdict(&[minor]), Some("ready"));
+    }
+
+    #[test]
+    fn one_passage_joins_comments_of_different_agents() {
+        let comments = [
+            comment("s1.1", Severity::Minor, 10..20, "Cut it."),
+            comment("s1.2", Severity::Minor, 12..18, "Cut it more."),
+            comment("w3.1", Severity::Minor, 15..30, "Expand it, against s1.1."),
+            comment("r5.1", Severity::Minor, 29..40, "It is wrong."),
+            comment("r6.1", Severity::Minor, 50..60, "Elsewhere, against zz.9."),
         ];
-        let subjects = BTreeMap::from([("length".to_owned(), vec!["w2".to_owned(), "w3".into()])]);
-        let sum = sum_up(
-            &counted,
-            &subjects,
-            &[vec!["expand".into(), "shorten".into()]],
-        )
-        .unwrap();
-        assert_eq!(sum.verdict, Some("major revision required"));
-        assert!(sum.conflicts[0].advice.is_some());
+        let good = report(5, 5);
+        let counted = [Counted {
+            domain: "d",
+            report: &good,
+        }];
+        let sum = sum_up(&counted, &comments).unwrap();
+        assert_eq!(sum.shared.len(), 1);
+        assert_eq!(sum.shared[0].comments, ["s1.1", "s1.2", "w3.1", "r5.1"]);
+        assert_eq!(sum.conflicts.len(), 1);
+        assert_eq!(sum.conflicts[0].comments, ["w3.1", "s1.1"]);
     }
 }

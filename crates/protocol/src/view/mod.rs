@@ -22,7 +22,7 @@ mod verify;
 use std::collections::BTreeSet;
 
 use quipu_contract::plan::{
-    Ask, AskFile, Overflow, Piece, Plan, Share, Stage, Strategy, plan_view,
+    Ask, AskFile, Overflow, Piece, Plan, Share, Shown, Stage, Strategy, plan_view,
 };
 use quipu_contract::{
     Actor, ActorName, AgentKind, Binding, Budget, Class, Contract, Language, Need, Place,
@@ -467,18 +467,18 @@ fn render_stages(
                 share.shown = Tokens::ZERO;
                 for (f, file) in measured.target.files.iter().enumerate() {
                     let (pieces, shown) = (&measured.pieces[f], &share.files[f]);
-                    let Some(text) = render::render_shown(
-                        &shown_name(file),
-                        &file.text,
+                    let is_numbered = measured.target.numbered && file.section.is_none();
+                    let source = render::Source {
+                        name: &shown_name(file),
+                        text: &file.text,
                         pieces,
-                        shown,
-                        part,
-                        language,
-                    ) else {
+                        is_numbered,
+                    };
+                    let Some(text) = render::render_shown(&source, shown, part, language) else {
                         continue;
                     };
-                    let whole = text == file.text;
-                    let tokens = if whole {
+                    let whole = shown.iter().all(|shown| *shown == Shown::Whole);
+                    let tokens = if whole && !is_numbered {
                         measured.ask.files[f].whole
                     } else {
                         keeper.counter.count(&text)

@@ -6,7 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quipu_contract::{Binding, Class, Contract, Need, Pattern, Place, Pointer, ProjectPath, Role};
+use quipu_contract::{
+    Binding, Class, Contract, Form, Need, Pattern, Place, Pointer, ProjectPath, Role,
+};
 use quipu_store::{StoreError, Version};
 use quipu_text::{Document, marker};
 use serde::Serialize;
@@ -28,6 +30,8 @@ pub struct Target<'c> {
     pub files: Vec<TargetFile>,
     /// Matching files that the map does not assign to this unit; they are only listed.
     pub listed: Vec<ProjectPath>,
+    /// Whether its lines are shown with their numbers, because comments cite them.
+    pub numbered: bool,
 }
 
 /// One text: a file, or the section that the pointer names.
@@ -196,6 +200,10 @@ impl<'c> Resolver<'c, '_> {
                 section,
                 class,
                 order: order(pointer, class),
+                numbered: gathered
+                    .files
+                    .iter()
+                    .all(|file| self.is_manuscript(&file.path)),
                 files: gathered.files,
                 listed,
             };
@@ -206,6 +214,11 @@ impl<'c> Resolver<'c, '_> {
             self.absent.push((number, absent));
         }
         Ok(())
+    }
+
+    fn is_manuscript(&self, path: &ProjectPath) -> bool {
+        let rule = self.project.contract.rule(path);
+        rule.and_then(|rule| rule.form) == Some(Form::Manuscript)
     }
 
     /// The section that a pointer names, with its variables filled in.

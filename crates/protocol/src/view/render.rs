@@ -3,6 +3,8 @@
 //!
 //! The contract's planner decides what is shown; this module only renders the decision.
 
+use std::ops::Range;
+
 use quipu_contract::Language;
 use quipu_contract::plan::{Shown, Strategy};
 
@@ -11,17 +13,39 @@ use super::pieces::PieceText;
 /// A part of a staged text: number and count.
 pub type Part = Option<(usize, usize)>;
 
+/// A text with its pieces.
+pub struct Source<'s> {
+    pub name: &'s str,
+    pub text: &'s str,
+    pub pieces: &'s [PieceText],
+    /// Whether each line begins with its number in the file, `L12` and a tab.
+    pub is_numbered: bool,
+}
+
+impl Source<'_> {
+    fn part(&self, range: Range<usize>) -> String {
+        let part = &self.text[range.clone()];
+        if !self.is_numbered {
+            return part.to_owned();
+        }
+        let first = 1 + self.text[..range.start].matches('\n').count();
+        let lines = part.split_inclusive('\n').enumerate();
+        lines
+            .map(|(at, line)| format!("L{}\t{line}", first + at))
+            .collect()
+    }
+}
+
 /// Renders the shown pieces of a text. None if nothing is shown.
 pub fn render_shown(
-    name: &str,
-    text: &str,
-    pieces: &[PieceText],
+    source: &Source<'_>,
     shown: &[Shown],
     part: Part,
     language: Language,
 ) -> Option<String> {
+    let Source { name, pieces, .. } = *source;
     if shown.iter().all(|s| *s == Shown::Whole) {
-        return Some(text.to_owned());
+        return Some(source.part(0..source.text.len()));
     }
     let entries = || pieces.iter().zip(shown).filter(|(piece, _)| !piece.frame);
     if entries().all(|(_, shown)| *shown == Shown::Hidden) {
@@ -51,7 +75,7 @@ pub fn render_shown(
                 rendered.push('\n');
             }
             _ => {
-                rendered.push_str(&text[piece.range.clone()]);
+                rendered.push_str(&source.part(piece.range.clone()));
                 if !rendered.ends_with('\n') {
                     rendered.push('\n');
                 }
@@ -186,16 +210,28 @@ mod tests {
         let path = quipu_contract::ProjectPath::parse("log.md").unwrap();
         let text = "# Log\n\n## a\nFirst. More.\n\n## b\nSecond. More.\n\n## c\nThird. More.\n";
         let pieces = plan_pieces(&path, text);
-        let render = |shown: [Shown; 3], part: Part| {
+        let render_as = |shown: [Shown; 3], part: Part, is_numbered: bool| {
             let all = [&[Shown::Whole][..], &shown].concat();
-            render_shown("log.md", text, &pieces, &all, part, Language::En)
+            let source = Source {
+                name: "log.md",
+                text,
+                pieces: &pieces,
+                is_numbered,
+            };
+            render_shown(&source, &all, part, Language::En)
         };
+        let render = |shown, part| render_as(shown, part, false);
         use Shown::{Hidden, Overview, Whole};
         assert_eq!(render([Whole; 3], None).unwrap(), text);
         assert_eq!(render([Hidden; 3], None), None);
         assert_eq!(
             render([Hidden, Overview, Whole], None).unwrap(),
             "# Log\n\n[1 older, one sentence each; all: quipu read 'log.md']\n- b: Second.\n\n## c\nThird. More.\n\n[… 1 of 3 not shown: quipu read 'log.md']\n"
+        );
+        assert_eq!(
+            render_as([Hidden, Hidden, Whole], None, true).unwrap(),
+            "L1\t# Log\nL2\t\nL9\t## c\nL10\tThird. More.\n\n[… 2 of 3 not shown: quipu read \
+             'log.md']\n"
         );
         assert!(
             render([Hidden, Hidden, Whole], Some((2, 2)))

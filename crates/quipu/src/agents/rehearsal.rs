@@ -47,9 +47,22 @@ impl RehearsalAgent<'_> {
                 .map(|unit| unit.id.clone())
         };
         let unit = task.job.unit.clone().or_else(own);
-        let Some(asked) = RehearseTask::of(self.contract, &task.role, unit.as_ref()) else {
+        let Some(mut asked) = RehearseTask::of(self.contract, &task.role, unit.as_ref()) else {
             return Ended::failed(format!("unknown role `{}`", task.role));
         };
+        // A later round of a review asks about the role's own comments, each in an item of a list.
+        let own = format!("- {}.", task.role);
+        for item in task.brief.lines().filter(|line| line.starts_with(&own)) {
+            let id = item.split(' ').nth(1);
+            // An earlier answer of its own names a comment again.
+            if !asked
+                .earlier
+                .iter()
+                .any(|known| known.split(' ').nth(1) == id)
+            {
+                asked.earlier.push(item.to_owned());
+            }
+        }
         // All stages of a view are in one folder; the agent reads them at once.
         let staged = task
             .view

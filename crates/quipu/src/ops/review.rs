@@ -1,12 +1,16 @@
-//! The `review` command: shows each reviewer's status and scores, averages, conflicts and the
-//! verdict.
+//! The `review` commands: the state of a panel, the authors' revision, and the letter to them.
+
+use std::path::PathBuf;
 
 use clap::Args;
 use quipu_contract::{Form, Privilege, ProjectPath};
 use quipu_protocol::flow::{FlowCache, flow_now, refresh_panel};
-use quipu_protocol::review::{PanelView, panel_view};
+use quipu_protocol::review::{
+    Comment, Member, PanelView, Revision, Severity, Sum, panel_view, revise, write_letter,
+};
 use serde_json::json;
 
+use super::{pdf, receipt};
 use crate::answer::{Answer, Failure, count, exit};
 use crate::flow_text::table;
 use crate::session::Session;
@@ -52,37 +56,82 @@ impl Operate for ReviewStatus {
     }
 }
 
+#[derive(Debug, Args)]
+pub struct ReviewRevise {
+    /// The authors' revision: Markdown, plain text or a PDF
+    revision: PathBuf,
+    /// The authors' reply to the comments
+    #[arg(long, value_name = "FILE")]
+    reply: Option<PathBuf>,
+    /// The reason, for the journal
+    #[arg(long, value_name = "WHY", allow_hyphen_values = true)]
+    why: Option<String>,
+}
+
+impl Operate for ReviewRevise {
+    const NAME: &'static str = "review revise";
+    const ABOUT: &'static str =
+        "Replace the manuscript with the authors' revision and open the next round; people only";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        if session.actor.may(Privilege::Decide).is_err() {
+            let what = "only people may open a round of a review";
+            return Err(Failure::new(exit::REFUSED, what, "ask a person"));
+        }
+        let project = session.project()?;
+        let load = |path: &PathBuf| pdf::as_text("manuscript.md", session.load_file(path)?);
+        let revision = Revision {
+            text: load(&self.revision)?,
+            reply: self.reply.as_ref().map(load).transpose()?,
+            why: self.why,
+        };
+        let revised = revise(&project, &session.actor, revision)?;
+        let named = |ids: &[String]| match ids {
+            [] => "none".to_owned(),
+            ids => ids.join(", "),
+        };
+        let text = format!(
+            "round {}\nreport again: {}\nstill hold: {}\n",
+            revised.round,
+            named(&revised.again),
+            named(&revised.kept)
+        );
+        let data = json!({"round": revised.round, "again": revised.again, "kept": revised.kept});
+        Ok(receipt::with(&revised.receipt, data, text).say("to continue: quipu run --by NAME"))
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct ReviewLetter {}
+
+impl Operate for ReviewLetter {
+    const NAME: &'static str = "review letter";
+    const ABOUT: &'static str =
+        "Write the letter to the authors: Markdown, a page with margin comments, and SARIF";
+
+    fn operate(self, session: &Session) -> Result<Answer, Failure> {
+        session.actor.may(Privilege::SeeAll)?;
+        let project = session.project()?;
+        let (receipt, _) = write_letter(&project)?;
+        Ok(receipt::answer(&receipt))
+    }
+}
+
 fn render(panel: &PanelView) -> String {
     let mut rows = vec![
-        ["agent", "", "status", "score", "confidence", "scores"]
-            .map(str::to_owned)
-            .to_vec(),
+        [
+            "agent",
+            "",
+            "status",
+            "score",
+            "confidence",
+            "scores",
+            "open",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
     ];
-    for member in &panel.members {
-        let number = |n: Option<u8>| n.map(|n| n.to_string()).unwrap_or_default();
-        let report = member.report.as_ref();
-        let scores = report
-            .map(|r| {
-                r.scores
-                    .iter()
-                    .map(|(_, s)| s.to_string())
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            })
-            .unwrap_or_default();
-        rows.push(vec![
-            member.id.clone(),
-            member.title.clone(),
-            match (member.excused, member.stale) {
-                (true, _) => format!("{}, excused", member.status.as_str()),
-                (_, true) => format!("{}, stale", member.status.as_str()),
-                _ => member.status.as_str().to_owned(),
-            },
-            number(report.map(|r| r.score)),
-            number(report.map(|r| r.confidence)),
-            scores,
-        ]);
-    }
+    rows.extend(panel.members.iter().map(|member| row(panel, member)));
     let mut text = table(&rows);
     for member in panel.members.iter().filter(|m| !m.faults.is_empty()) {
         for fault in &member.faults {
@@ -92,42 +141,96 @@ fn render(panel: &PanelView) -> String {
             ));
         }
     }
+    let open: Vec<&Comment> = panel.comments.iter().filter(|c| c.is_open()).collect();
+    if !panel.comments.is_empty() {
+        let closed = panel.comments.len() - open.len();
+        text.push_str(&format!(
+            "\nround {}: {} open, {closed} resolved\n",
+            panel.round,
+            count(open.len(), "comment"),
+        ));
+    }
+    for severity in [Severity::Critical, Severity::Important] {
+        for comment in open.iter().filter(|c| c.severity == severity) {
+            text.push_str(&format!(
+                "{}: {} L{} \"{}\": {}\n",
+                severity.as_str(),
+                comment.id,
+                comment.line,
+                comment.shown_quote(),
+                comment.text
+            ));
+        }
+    }
     if let Some(sum) = &panel.sum {
         text.push('\n');
-        for domain in &sum.domains {
-            text.push_str(&format!(
-                "{}: {:.1} ({})\n",
-                domain.name,
-                domain.mean,
-                count(domain.agents, "agent")
-            ));
-        }
-        text.push_str(&format!(
-            "overall: {:.2}, weighted by confidence\n",
-            sum.overall
-        ));
-        for conflict in &sum.conflicts {
-            let [a, b] = &conflict.agents;
-            let [left, right] = conflict.scores;
-            text.push_str(&format!(
-                "conflict: {a} {left} | {b} {right} | {}\n",
-                conflict.subject
-            ));
-            if let Some([one, other]) = &conflict.advice {
-                text.push_str(&format!("          {a}: {one}\n          {b}: {other}\n"));
-            }
-        }
-        for (name, issues) in [("critical", &sum.critical), ("important", &sum.important)] {
-            for issue in issues {
-                text.push_str(&format!("{name}: {} ({})\n", issue.what, issue.agent));
-            }
-        }
-        text.push_str(&format!("minor: {}\n", sum.minor.len()));
-        let verdict = sum.verdict.unwrap_or("open until every report is in");
-        text.push_str(&format!("by the scores: {verdict}\n"));
+        text.push_str(&render_sum(sum));
     }
     if let Some(verdict) = &panel.verdict {
         text.push_str(&format!("verdict: {verdict}\n"));
     }
+    text
+}
+
+fn row(panel: &PanelView, member: &Member) -> Vec<String> {
+    let number = |n: Option<u8>| n.map(|n| n.to_string()).unwrap_or_default();
+    let report = member.report.as_ref();
+    let score = |score: &Option<u8>| score.map_or("n/a".to_owned(), |score| score.to_string());
+    let scores: Vec<String> = report
+        .into_iter()
+        .flat_map(|r| r.scores.iter().map(|(_, s)| score(s)))
+        .collect();
+    let own = panel.comments.iter().filter(|c| c.agent == member.id);
+    let open = own.filter(|c| c.is_open()).count();
+    vec![
+        member.id.clone(),
+        member.title.clone(),
+        match (member.excused, member.stale) {
+            (true, _) => format!("{}, excused", member.status.as_str()),
+            (_, true) => format!("{}, stale", member.status.as_str()),
+            _ => member.status.as_str().to_owned(),
+        },
+        number(report.map(|r| r.score)),
+        number(report.map(|r| r.confidence)),
+        scores.join(" "),
+        if open == 0 {
+            String::new()
+        } else {
+            open.to_string()
+        },
+    ]
+}
+
+fn render_sum(sum: &Sum) -> String {
+    let mut text = String::new();
+    for domain in &sum.domains {
+        text.push_str(&format!(
+            "{}: {:.1} ({})\n",
+            domain.name,
+            domain.mean,
+            count(domain.agents, "agent")
+        ));
+    }
+    text.push_str(&format!(
+        "overall: {:.2}, weighted by confidence\n",
+        sum.overall
+    ));
+    for shared in &sum.shared {
+        text.push_str(&format!(
+            "same passage: L{} \"{}\": {}\n",
+            shared.line,
+            shared.quote,
+            shared.comments.join(", ")
+        ));
+    }
+    for conflict in &sum.conflicts {
+        text.push_str(&format!(
+            "conflict: {}: {}\n",
+            conflict.comments.join(" | "),
+            conflict.ruling.as_deref().unwrap_or("not ruled on yet")
+        ));
+    }
+    let verdict = sum.verdict.unwrap_or("open until every report is in");
+    text.push_str(&format!("by the rule: {verdict}\n"));
     text
 }

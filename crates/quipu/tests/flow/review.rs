@@ -13,22 +13,46 @@ fn state(stage: &Stage) -> Value {
     serde_json::from_str(&stage.text("system_state.json")).unwrap()
 }
 
+/// Puts a comment into a report of the script.
+fn comment(stage: &Stage, id: &str, comment: &str) -> String {
+    let path = format!("agent_outputs/{id}.md");
+    let text = std::fs::read_to_string(stage.script.folder.join(&path)).unwrap();
+    let text = text.replacen("- None", &format!("- {comment}"), 1);
+    stage.script.put(&path, &text);
+    text
+}
+
+/// Puts the issues and rulings of quality control into its report.
+fn place(stage: &Stage, issues: &str) {
+    let text = std::fs::read_to_string(stage.script.folder.join("agent_outputs/qc.md")).unwrap();
+    let (before, _) = text.split_once("\n## 6.").unwrap_or((&text, ""));
+    let (before, verdict) = match before.split_once("\n## 8.") {
+        Some((before, verdict)) => (before, verdict.to_owned()),
+        None => (before, text.split_once("\n## 8.").unwrap().1.to_owned()),
+    };
+    stage.script.put(
+        "agent_outputs/qc.md",
+        &format!("{before}\n## 6. Issues by Severity\n{issues}\n## 8.{verdict}"),
+    );
+}
+
+const CONFLICT: &str = "### Important\n- s5.1: It is vague.\n### Minor\n- r5.1: It is long.\n\n\
+                        ## 7. Conflicts\n- s5.1 | r5.1: s5.1 holds: it has the words.\n";
+
 #[test]
 fn a_review_ends_with_a_verdict_and_its_state_agrees_with_its_reports() {
     let stage = Stage::review(PLAIN, "full");
-    let report = |id: &str| {
-        std::fs::read_to_string(stage.script.folder.join(format!("agent_outputs/{id}.md"))).unwrap()
-    };
-    let low = report("s5")
-        .replace("**Score:** 4", "**Score:** 2")
-        .replace("- Do as s5 says.", "- Expand the sampling section.");
-    let (parts, scores) = low.split_once("## 5.").unwrap();
-    let low = format!("{parts}## 5.{}", scores.replace(":** 4", ":** 2"));
+    let low = comment(
+        &stage,
+        "s5",
+        "[important] L3 \"a thought that stays\": Expand it.",
+    )
+    .replace(":** 4", ":** 2")
+    .replace("Confidence:** 2", "Confidence:** 4");
     stage.script.put("agent_outputs/s5.md", &low);
-    stage.script.put(
-        "agent_outputs/r5.md",
-        &report("r5").replace("- Do as r5 says.", "- Shorten the sampling section."),
-    );
+    let short = "[minor] L3 \"A knot is a thought\": Shorten it, against s5.1.";
+    comment(&stage, "r5", short);
+    place(&stage, CONFLICT);
     let played = stage.play(Choice {
         jobs: 4,
         ..Choice::default()
@@ -56,22 +80,119 @@ fn a_review_ends_with_a_verdict_and_its_state_agrees_with_its_reports() {
     assert_eq!(json["aggregates"]["overall"], 3.9);
     assert_eq!(json["aggregates"]["verdict"], "needs revision");
     assert_eq!(json["verdict"], "needs revision");
+    assert_eq!(json["round"], 1);
+    assert_eq!(json["open_comments"]["important"], 1);
     assert_eq!(json["manuscript_context"]["title"], "On knots");
     assert_eq!(json["last_action"], "es completed with score 4.");
-    let conflicts = json["aggregates"]["conflicts"].as_array().unwrap();
-    assert!(
-        conflicts
-            .iter()
-            .any(|c| c["subject"] == "numbers" && c["agents"][0] == "s5"),
-        "{conflicts:#?}"
-    );
-    assert!(
-        conflicts
-            .iter()
-            .any(|c| c["advice"][1] == "Shorten the sampling section."),
-        "{conflicts:#?}"
-    );
+    let shared = &json["aggregates"]["shared"][0];
+    assert_eq!(shared["comments"], serde_json::json!(["s5.1", "r5.1"]));
+    let conflict = &json["aggregates"]["conflicts"][0];
+    assert_eq!(conflict["comments"], serde_json::json!(["r5.1", "s5.1"]));
+    assert_eq!(conflict["ruling"], "s5.1 holds: it has the words.");
     assert_eq!(stage.play(Choice::default()).accepted(), [""; 0]);
+}
+
+/// A revision: only agents with open comments, and those whose section has changed, report again.
+#[test]
+fn a_revision_opens_a_round_for_the_agents_that_it_concerns() {
+    let stage = Stage::review(PLAIN, "full");
+    comment(
+        &stage,
+        "s5",
+        "[important] L3 \"a thought that stays\": Say which.",
+    );
+    comment(
+        &stage,
+        "r5",
+        "[minor] L3 \"A knot\": Shorten it, against s5.1.",
+    );
+    place(&stage, CONFLICT);
+    stage.play(Choice::default());
+    let before = stage.text("agent_outputs/s3.md");
+    let project = stage.open();
+    let revision = |text: &str| quipu_protocol::review::Revision {
+        text: text.into(),
+        reply: Some(b"We say which thought.\n".to_vec()),
+        why: None,
+    };
+    let person = quipu_contract::Actor::Person;
+    let new = "# On wet knots\n\nA knot is a thought that a cord keeps.\n";
+    let revised = quipu_protocol::review::revise(&project, &person, revision(new)).unwrap();
+    // s1 judges the title.
+    assert_eq!(revised.again, ["s1", "s5", "r5"]);
+    assert_eq!(revised.round, 2);
+    drop(project);
+    let json = state(&stage);
+    assert_eq!(
+        (&json["round"], &json["verdict"]),
+        (&2.into(), &Value::Null)
+    );
+    assert_eq!(json["open_comments"]["important"], 1);
+    assert_eq!(stage.text("agent_outputs/round-1/manuscript.md"), PLAIN);
+    assert_eq!(
+        stage.text("agent_outputs/round-1/reply.md"),
+        "We say which thought.\n"
+    );
+    assert_eq!(stage.in_state(State::Stale), [""; 0]);
+    // s5 repeats its report of round 1 and is asked again; r5 withdraws its comment.
+    let answer = |id: &str, answer: &str| {
+        let fresh = quipu_testkit::report(id, &format!("{id} Reviewer"), &[], 4);
+        let scores = stage.text(&format!("agent_outputs/round-1/{id}.md"));
+        let scores = scores.split_once("## 3.").unwrap().1.to_owned();
+        let head = fresh.split_once("## 3.").unwrap().0.to_owned();
+        let text = format!("{head}## 3.{scores}");
+        text.replace(
+            "\n<!--",
+            &format!("\n## 4. Earlier Comments\n- {answer}\n\n<!--"),
+        )
+    };
+    let with = answer(
+        "s5",
+        "s5.1 [addressed] L3 \"that a cord keeps\": It says which.",
+    );
+    stage.script.put("agent_outputs/s5.md.again", &with);
+    let with = answer("r5", "r5.1 [withdrawn]: It is short now.");
+    stage.script.put("agent_outputs/r5.md", &with);
+    place(&stage, "### Minor\n- None\n");
+    let played = stage.play(Choice::default());
+    let mut accepted = played.accepted();
+    accepted.sort();
+    assert_eq!(
+        accepted,
+        ["es", "qc", "r5", "s1", "s5"],
+        "{:#?}",
+        played.events
+    );
+    let sent_back = played.sent_back();
+    assert!(
+        sent_back.len() == 1
+            && sent_back[0].contains("s5.1 of an earlier round is not answered")
+            && sent_back[0].contains("\"a thought that stays\" is not in the text"),
+        "{sent_back:#?}"
+    );
+    assert_eq!(stage.text("agent_outputs/s3.md"), before);
+    let json = state(&stage);
+    assert_eq!(json["comments"][0]["id"], "s5.1");
+    assert_eq!(json["comments"][0]["status"], "addressed");
+    assert_eq!(json["comments"][1]["status"], "withdrawn");
+    assert_eq!(json["aggregates"]["verdict"], "ready");
+    // Nothing is open: a change that no report concerns needs none but the two on the panel.
+    let project = stage.open();
+    let new = new.replace("# On wet knots\n", "# On wet knots\n\nAfter all.\n");
+    let revised = quipu_protocol::review::revise(&project, &person, revision(&new)).unwrap();
+    assert_eq!((revised.again.len(), revised.round), (0, 3));
+    assert!(quipu_protocol::review::revise(&project, &person, revision(&new)).is_err());
+    drop(project);
+    // A report that was kept once is not excused when a later revision calls for it.
+    let mut accepted = stage.play(Choice::default()).accepted();
+    accepted.sort();
+    assert_eq!(accepted, ["es", "qc"]);
+    let new = new.replace("# On wet", "# On dry");
+    let revised = quipu_protocol::review::revise(&stage.open(), &person, revision(&new)).unwrap();
+    assert_eq!(revised.again, ["s1"]);
+    let mut accepted = stage.play(Choice::default()).accepted();
+    accepted.sort();
+    assert_eq!(accepted, ["es", "qc", "s1"]);
 }
 
 #[test]

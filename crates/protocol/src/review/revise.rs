@@ -1,0 +1,263 @@
+//! Opens the next round of a review: the revision replaces the sealed manuscript, the finished
+//! round moves to a folder of its own, and only the agents that the revision concerns report again.
+//!
+//! One commit makes the round. Agents that are not concerned keep their reports: approving each of
+//! them afterwards records that its report holds for the revision. A crash between the two leaves
+//! stale reports, which `quipu approve` or `quipu run --stale` settles.
+
+use quipu_contract::{Actor, Contract, Privilege, ProjectPath, Withheld};
+use quipu_store::{Change, Expect, Op, Receipt, StoreError};
+use quipu_text::Document;
+use thiserror::Error;
+
+use super::passage::Passages;
+use super::rounds::{Comment, Rounds};
+use super::state::{Member, PanelView, panel_view};
+use crate::flow::{
+    AttemptResult, FlowCache, FlowError, GateError, State, decide_gate, flow_now, refresh_panel,
+};
+use crate::project::open::Project;
+
+/// The name under which the authors' reply is kept with the round that it answers.
+const REPLY: &str = "reply.md";
+
+#[derive(Debug, Error)]
+pub enum ReviseError {
+    #[error("the contract declares no file of form `manuscript` and none of form `rounds`")]
+    NoRounds,
+    #[error("`{0}` does not exist yet: there is nothing to revise")]
+    NoManuscript(ProjectPath),
+    #[error("round {round} is not over: {} not reported", render_waiting(waiting))]
+    NotOver { round: usize, waiting: Vec<String> },
+    #[error("the revision is the text that `{0}` already has")]
+    Unchanged(ProjectPath),
+    #[error("the revision is not UTF-8 text")]
+    NotText,
+    #[error("{}", .0.what)]
+    Withheld(Withheld),
+    #[error(transparent)]
+    Flow(#[from] FlowError),
+    #[error(transparent)]
+    Gate(#[from] GateError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn render_waiting(waiting: &[String]) -> String {
+    let verb = if waiting.len() == 1 { "has" } else { "have" };
+    format!("{} {verb}", waiting.join(", "))
+}
+
+/// The revision, and what the authors say about it.
+pub struct Revision {
+    pub text: Vec<u8>,
+    pub reply: Option<Vec<u8>>,
+    pub why: Option<String>,
+}
+
+/// The new round.
+#[derive(Debug)]
+pub struct Revised {
+    pub receipt: Receipt,
+    pub round: usize,
+    /// The agents that report again, without those that report on the panel.
+    pub again: Vec<String>,
+    /// The agents whose reports still hold.
+    pub kept: Vec<String>,
+}
+
+pub fn revise(
+    project: &Project,
+    actor: &Actor,
+    revision: Revision,
+) -> Result<Revised, ReviseError> {
+    actor
+        .may(Privilege::Decide)
+        .map_err(ReviseError::Withheld)?;
+    let memory = FlowCache::default();
+    let read = |path: &ProjectPath| {
+        let found = project.store.read(path).ok().flatten();
+        found.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let contract = &project.contract;
+    let rounds = Rounds::load(contract, &read);
+    let manuscript = rounds.manuscript.clone().ok_or(ReviseError::NoRounds)?;
+    let Some((old, _)) = project.store.read(&manuscript)? else {
+        return Err(ReviseError::NoManuscript(manuscript));
+    };
+    if old == revision.text {
+        return Err(ReviseError::Unchanged(manuscript));
+    }
+    let (flow, _) = flow_now(project, &memory)?;
+    let panel = panel_view(contract, &flow, &read, &[]);
+    if !panel.is_complete() {
+        let open = panel.members.iter().filter(|m| m.is_open());
+        return Err(ReviseError::NotOver {
+            round: panel.round,
+            waiting: open.map(|m| m.id.clone()).collect(),
+        });
+    }
+    let new = std::str::from_utf8(&revision.text).map_err(|_| ReviseError::NotText)?;
+    let texts = (rounds.text(panel.round), new);
+    let (again, kept): (Vec<&Member>, Vec<&Member>) = panel
+        .members
+        .iter()
+        .filter(|m| m.domain.is_some() && m.report.is_some())
+        .partition(|member| is_concerned(contract, member, &panel.comments, texts));
+    let ids = |members: &[&Member]| members.iter().map(|m| m.id.clone()).collect::<Vec<_>>();
+    let (again_ids, kept_ids) = (ids(&again), ids(&kept));
+    let ops = plan_ops(project, &rounds, &panel, &again, &revision)?;
+    let next = panel.round + 1;
+    let why = revision.why.unwrap_or_else(|| {
+        let closes = panel.round;
+        format!("the authors' revision ends round {closes} and opens round {next}")
+    });
+    let mut change = Change::by(actor).why(why);
+    change.ops = ops;
+    // Reports move to the folder of their round; nothing is lost.
+    change.force = true;
+    let receipt = project.validate(change)?.publish()?;
+    keep_reports(project, actor, &kept_ids)?;
+    refresh_panel(project, &memory)?;
+    Ok(Revised {
+        receipt,
+        round: next,
+        again: again_ids,
+        kept: kept_ids,
+    })
+}
+
+/// The operations of a new round.
+fn plan_ops(
+    project: &Project,
+    rounds: &Rounds<'_>,
+    panel: &PanelView,
+    again: &[&Member],
+    revision: &Revision,
+) -> Result<Vec<Op>, ReviseError> {
+    let mut ops = Vec::new();
+    let manuscript = rounds.manuscript.as_ref().ok_or(ReviseError::NoRounds)?;
+    let moved = |file: &ProjectPath| {
+        let path = rounds.path(panel.round, file);
+        path.ok_or(ReviseError::NoRounds)
+    };
+    let outputs = panel.members.iter().map(|member| &member.path);
+    for path in std::iter::once(manuscript).chain(outputs) {
+        if let Some((bytes, _)) = project.store.read(path)? {
+            ops.push(Op::Create {
+                path: moved(path)?,
+                bytes,
+            });
+        }
+    }
+    if let (Some(bytes), Some(path)) = (&revision.reply, path_of_reply(rounds, panel.round)) {
+        ops.push(Op::Create {
+            path,
+            bytes: bytes.clone(),
+        });
+    }
+    ops.push(Op::Amend {
+        path: manuscript.clone(),
+        bytes: Some(revision.text.clone()),
+    });
+    let on_panel = panel.members.iter().filter(|m| m.domain.is_none());
+    for member in again.iter().copied().chain(on_panel) {
+        if project.store.read(&member.path)?.is_some() {
+            ops.push(Op::Remove {
+                path: member.path.clone(),
+                expect: Expect::Any,
+            });
+        }
+    }
+    Ok(ops)
+}
+
+/// Approves the reports that a revision does not concern.
+fn keep_reports(project: &Project, actor: &Actor, kept: &[String]) -> Result<(), ReviseError> {
+    for id in kept {
+        let job = crate::flow::Job {
+            step: id.clone(),
+            unit: None,
+        };
+        let (flow, _) = flow_now(project, &FlowCache::default())?;
+        let is_stale = flow
+            .find(&job)
+            .is_some_and(|index| flow.statuses[index].state == State::Stale);
+        if is_stale {
+            let why = "the revision does not concern this report";
+            decide_gate(project, actor, &job, AttemptResult::Approved, Some(why))?;
+        }
+    }
+    Ok(())
+}
+
+/// The reply to the round before the current one.
+pub fn reply_path(rounds: &Rounds<'_>) -> Option<ProjectPath> {
+    path_of_reply(rounds, rounds.number().checked_sub(1)?)
+}
+
+fn path_of_reply(rounds: &Rounds<'_>, round: usize) -> Option<ProjectPath> {
+    rounds.path(round, &ProjectPath::parse(REPLY).ok()?)
+}
+
+/// Whether a revision concerns an agent: it has open comments, words that it cited are gone, or a
+/// section that it judges has changed.
+fn is_concerned(
+    contract: &Contract,
+    member: &Member,
+    comments: &[Comment],
+    (old, new): (&str, &str),
+) -> bool {
+    let now = Passages::of(new);
+    let mut own = comments.iter().filter(|c| c.agent == member.id);
+    if own.any(|c| c.is_open() || c.path.is_none() && now.find(c.last_quote()).is_empty()) {
+        return true;
+    }
+    let step = contract.step(&member.id);
+    let words = step.map(|step| step.passages.as_slice());
+    let words = words.unwrap_or_default();
+    judged(old, words) != judged(new, words)
+}
+
+/// The sections whose headings contain one of these words; `#` is the title.
+fn judged(text: &str, words: &[String]) -> Vec<String> {
+    let document = Document::parse(text);
+    let mut found = Vec::new();
+    for section in document.sections() {
+        let title = section.title.to_lowercase();
+        let is_named = |word: &String| match word.as_str() {
+            "#" => section.level == 1,
+            word => section.level > 0 && title.contains(&word.to_lowercase()),
+        };
+        for word in words.iter().filter(|word| is_named(word)) {
+            let range = if word == "#" {
+                section.heading.clone()
+            } else {
+                section.range.clone()
+            };
+            found.push(document.slice(&range).trim().to_owned());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_is_found_by_a_word_of_its_heading() {
+        let text = "# Knots\n\nWe tie.\n\n## 1 Methods and materials\n\nCord.\n\n### Cord\n\nWet.\n\n## 结果\n\n三个。\n";
+        let words = |words: &[&str]| -> Vec<String> {
+            let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
+            judged(text, &words)
+        };
+        assert_eq!(words(&["#"]), ["# Knots"]);
+        assert_eq!(
+            words(&["Method"]),
+            ["## 1 Methods and materials\n\nCord.\n\n### Cord\n\nWet."]
+        );
+        assert_eq!(words(&["结果", "Results"]), ["## 结果\n\n三个。"]);
+        assert!(words(&["Discussion"]).is_empty());
+    }
+}
