@@ -13,9 +13,9 @@ use super::Derivation;
 
 impl Derivation<'_, '_> {
     /// The jobs that a job waits for, directly or through finished jobs. Only if there are none
-    /// does it read current texts. A job behind a seal holds up only others behind it, because
-    /// its result is final already; a gate holds up everything. Each job is derived after the jobs that it waits for, so the recursion
-    /// stays shallow.
+    /// does it read current texts. A stale job behind a seal holds up only others behind it,
+    /// because its result is final already; a gate holds up everything. Each job is derived after
+    /// the jobs that it waits for, so the recursion stays shallow.
     pub fn open_before(&self, index: usize) -> Arc<BTreeSet<usize>> {
         if let Some(known) = &self.open.borrow()[index] {
             return Arc::clone(known);
@@ -39,8 +39,12 @@ impl Derivation<'_, '_> {
             }
         }
         if !self.behind_seal[index] {
-            let is_gate = |job: usize| self.jobs[job].is_builtin(Builtin::Gate);
-            open.retain(|before| !self.behind_seal[*before] || is_gate(*before));
+            let is_final = |job: usize| {
+                self.behind_seal[job]
+                    && self.state(job) == State::Stale
+                    && !self.jobs[job].is_builtin(Builtin::Gate)
+            };
+            open.retain(|before| !is_final(*before));
         }
         let open = Arc::new(open);
         self.open.borrow_mut()[index] = Some(Arc::clone(&open));
