@@ -145,19 +145,13 @@ fn a_command_that_does_very_much_is_not_judged() {
         ),
         format!("env {} rm x", many("-a xN ", 4_000)),
     ] {
-        let begun = std::time::Instant::now();
         let told = told(&command);
         assert!(
             told.last().unwrap().starts_with("TooMuch"),
             "{:?}",
             told.last()
         );
-        assert!(
-            told.len() < 20_000 && begun.elapsed().as_secs() < 20,
-            "{:.60} {:?}",
-            command,
-            begun.elapsed()
-        );
+        assert!(told.len() < 20_000, "{command:.60}");
     }
     assert!(
         !told(&many("ln -s bN cN; echo x >> cN;", 300))
