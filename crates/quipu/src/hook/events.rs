@@ -192,6 +192,7 @@ fn session_start(
             scene: None,
             delegation: None,
             task: None,
+            suspect: None,
             peek,
             full: false,
             caller,

@@ -5,7 +5,7 @@
 
 use std::cell::OnceCell;
 
-use quipu_contract::{Actor, ActorName, Paragraph, Scene, Tokens};
+use quipu_contract::{Actor, ActorName, Form, Paragraph, Scene, Tokens};
 use quipu_store::{OpenSession, Who};
 use quipu_text::Counter;
 use serde::Serialize;
@@ -17,12 +17,15 @@ use super::lay::lay_missing;
 use super::news::tell_news;
 use super::now::{opening, render_next};
 use super::{Block, Waking};
+use crate::files::edit::Terms;
 use crate::project::open::Project;
 use crate::project::times::now;
 use crate::session::capture::{load_captured, record_note};
 use crate::session::conversation::{Caller, begin_or_continue, find_session};
 use crate::session::delegation::child_of;
 use crate::session::error::WorkError;
+use crate::session::finish::may_write;
+use crate::worldlog::{NewTask, begin_task, has_task};
 
 /// Below this budget, the steps at the end use their short form: memory matters more than
 /// instructions for saving it.
@@ -35,8 +38,11 @@ pub struct StartRequest {
     pub budget: Tokens,
     pub scene: Option<String>,
     pub delegation: Option<String>,
-    /// The caller's task: patterns and past sessions are matched against it.
+    /// The caller's task: patterns and past sessions are matched against it. It becomes the current
+    /// task, unless there is one.
     pub task: Option<String>,
+    /// The cause that the caller suspects.
+    pub suspect: Option<String>,
     /// Do not record anything. This always applies to a person.
     pub peek: bool,
     /// Show everything, even to an agent that has already received a full start.
@@ -51,6 +57,9 @@ pub struct Awake {
     pub session: Option<OpenSession>,
     /// The session was already open and continues.
     pub continues: bool,
+    /// Whether the stated task became the current one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub begun: bool,
     /// Missing files that were created.
     pub created: Vec<String>,
     pub blocks: Vec<Block>,
@@ -142,7 +151,8 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
             .or_else(|| recent.iter().find(|e| e.who == mine).map(|e| e.seq)),
         delegation: delegation.as_deref(),
         task: request.task.as_deref(),
-        near: OnceCell::new(),
+        suspect: request.suspect.as_deref(),
+        newest: OnceCell::new(),
     };
     if let (Some(session), Some(own)) = (&current, &own)
         && own.told.is_some()
@@ -161,7 +171,9 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
                 )?;
             }
         }
+        let begun = !is_looking && begin_stated(project, &actor, request)?;
         return Ok(Awake {
+            begun,
             created,
             actor,
             ..news
@@ -200,6 +212,7 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
             json!({"told": true}),
         )?;
     }
+    let begun = !is_looking && begin_stated(project, &actor, request)?;
     let counter = Counter::O200k;
     let ending = format!(
         "## {}\n\n{}\n",
@@ -227,6 +240,7 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
         scene: scene.name,
         session,
         continues,
+        begun,
         created,
         blocks,
         next,
@@ -235,6 +249,33 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
         text,
         actor,
     })
+}
+
+/// Starts the task that the caller states, if its role keeps one and none is under way.
+fn begin_stated(
+    project: &Project,
+    actor: &Actor,
+    request: &StartRequest,
+) -> Result<bool, WorkError> {
+    let Some(description) = request.task.clone() else {
+        return Ok(false);
+    };
+    let is_kept = project.contract.of_form(Form::Task).next().is_some();
+    if !is_kept || !may_write(project, actor, Form::Task) || has_task(project, actor)? {
+        return Ok(false);
+    }
+    let terms = Terms {
+        why: format!("task start: {description}"),
+        ..Terms::default()
+    };
+    let new = NewTask {
+        description,
+        kind: "task".into(),
+        suspect: request.suspect.clone(),
+        ..NewTask::default()
+    };
+    begin_task(project, actor, &terms, new)?;
+    Ok(true)
 }
 
 fn shows_one_order(scene: &Scene) -> bool {
