@@ -16,6 +16,7 @@ mod machine;
 mod recall;
 mod search;
 mod small;
+mod worldlog;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -27,7 +28,8 @@ const USAGE: &str =
     "usage: cargo run --release -p bench -- commands [--program PATH] [--beside PATH] [--clients N,…] [--commits N,…] [--files N,…] [--rounds N] [--only NAME,…] | hooks [FILES] | build-size | fleet [COMMITS] [commits] [lone] [claims] [hosts]
        | recall FOLDER [--layout session|one|group|shuffled:N] [--no-model] [--keep DIR] [--groups N] [--features FILE [--strangers FOLDER]]
        | search [SECTIONS…] [--model] [--keep DIR]
-       | claims FOLDER [--evidence TOKENS] [--out FOLDER] [--judge command:PROGRAM] | claims prose FOLDER [--open | --blind] [--prompts FOLDER] [--answers FOLDER] | claims synthetic";
+       | claims FOLDER [--evidence TOKENS] [--out FOLDER] [--judge command:PROGRAM] | claims prose FOLDER [--open | --blind] [--prompts FOLDER] [--answers FOLDER] | claims synthetic
+       | worldlog [--tasks FOLDER] [--no-suspect] [--filler N] [--program PATH]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         }
         ["recall", ..] => recall::run(&arguments[1..]),
         ["claims", rest @ ..] => claims::run(rest),
+        ["worldlog", rest @ ..] => worldlog::run(rest),
         ["search", ..] => search::run(&arguments[1..]),
         _ => Err(USAGE.into()),
     };

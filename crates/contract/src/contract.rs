@@ -35,6 +35,9 @@ pub struct FileRule {
     pub form: Option<Form>,
     pub marker: Option<String>,
     pub create: bool,
+    /// Whether roles change it only in a finish. People may always change it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub at_finish: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shape: Option<Shape>,
     /// Whether text that contradicts memory is refused: `warn`, `block`, or a variable with one of

@@ -251,6 +251,9 @@ pub struct FileTable {
     /// Whether `init` creates it from a template of the same path.
     #[serde(default)]
     pub create: bool,
+    /// Whether roles change it only in a finish. People may always change it.
+    #[serde(default)]
+    pub at_finish: bool,
     /// The required shape of the finished text; `quipu run` checks it.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<ShapeTable>"))]

@@ -309,6 +309,7 @@ impl Resolver {
             form: table.form,
             marker,
             create: table.create,
+            at_finish: table.at_finish,
             shape: table
                 .shape
                 .as_ref()

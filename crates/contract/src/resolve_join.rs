@@ -265,6 +265,7 @@ impl Resolver {
                 form: None,
                 marker: None,
                 create: false,
+                at_finish: false,
                 shape: None,
                 conflicts: None,
                 open: Vec::new(),

@@ -1,8 +1,8 @@
 //! Watches an agent's calls for loops: maintains the derived file behind the notice that the agent
 //! gets with its next call.
 //!
-//! Only a caller that names its agent is watched, and only if the contract sets a limit. A failure
-//! in this module never fails a command.
+//! It also counts the rounds of a task. Only a caller that names its agent is watched, and only if
+//! the contract gives it a task process. A failure in this module never fails a command.
 
 use std::ffi::{OsStr, OsString};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -43,7 +43,7 @@ impl Watched {
             repeat_calls: limit("repeat_calls"),
             quiet_rounds: limit("quiet_rounds"),
         };
-        if limits == Limits::default() || project.store.is_read_only() {
+        if project.store.is_read_only() {
             return None;
         }
         let process = resolve_form(project, actor, Form::Task).ok()?;
@@ -63,10 +63,7 @@ impl Watched {
         arguments: &[OsString],
         result: &Result<Answer, Failure>,
     ) -> Vec<String> {
-        let mut calls: Calls = std::fs::read(&self.file)
-            .ok()
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .unwrap_or_default();
+        let mut calls = self.load();
         let told = calls.warnings(self.limits, &self.name);
         let failure = result.as_ref().err().map(|failure| failure.what.as_str());
         calls.take(
@@ -75,6 +72,7 @@ impl Watched {
                 fingerprint: fingerprint(arguments),
                 failure,
                 process: self.look(),
+                is_border: is_border(operation, result),
             },
             self.limits,
         );
@@ -82,6 +80,18 @@ impl Watched {
             let _ = self.save(&bytes);
         }
         told
+    }
+
+    fn load(&self) -> Calls {
+        std::fs::read(&self.file)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default()
+    }
+
+    /// The rounds of the current task: its calls, the one under way included.
+    pub fn rounds(&self) -> u32 {
+        self.load().rounds().saturating_add(1)
     }
 
     /// Overwrites the file in place, which costs a tenth of replacing it. A reader that meets half
@@ -117,6 +127,20 @@ impl Watched {
             found.len(),
             modified.map_or(0, |time| time.as_nanos())
         )
+    }
+}
+
+/// Whether a call started a task or ended one.
+fn is_border(operation: &str, result: &Result<Answer, Failure>) -> bool {
+    let Ok(answer) = result else {
+        return false;
+    };
+    match operation {
+        "task start" => true,
+        "start" => answer.json["begun"] == true,
+        // A finish with missing parts, and a dry run, save nothing.
+        "finish" => answer.json.get("paths").is_some(),
+        _ => false,
     }
 }
 

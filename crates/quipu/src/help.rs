@@ -132,7 +132,6 @@ const FINISH_FLAGS: [(Form, &[&str]); 2] = [
         &[
             "problem",
             "solution",
-            "rounds",
             "pattern",
             "learnt",
             "lesson",
@@ -142,7 +141,7 @@ const FINISH_FLAGS: [(Form, &[&str]); 2] = [
             "outcome",
         ],
     ),
-    (Form::World, &["world"]),
+    (Form::World, &["world", "replaces"]),
 ];
 
 /// Hides the flags that this project does not use, when help is requested.

@@ -54,7 +54,7 @@ use std::path::PathBuf;
 
 pub use index::{Index, Overlay};
 pub use terms::differ_in_script;
-pub use texts::encode_texts;
+pub use texts::{encode_texts, encoder_name};
 pub use writer::{Receipt, Writer};
 
 /// The distance of a file from the agent's context.

@@ -94,6 +94,8 @@ pub struct Change {
     /// The session that this change ends. One record holds both, so that neither exists without the
     /// other.
     pub ends: Option<String>,
+    /// The change is a finish: it may change files that roles change only then.
+    pub at_finish: bool,
     /// A note to store with the commit. The store does not interpret it.
     pub note: Option<Value>,
     /// The caller rebuilds the change on the newest texts if it is stale. Its text therefore need
@@ -116,6 +118,7 @@ impl Change {
             force: false,
             new_name: false,
             ends: None,
+            at_finish: false,
             note: None,
             revised: false,
             with_rules: false,

@@ -30,6 +30,8 @@ pub struct Draft<'p> {
     pub(crate) note: Option<Value>,
     /// Todos and decisions that the change adds, so that the caller can report them.
     pub made: Vec<Made>,
+    /// The change is a finish.
+    pub(crate) at_finish: bool,
 }
 
 /// An entry with its own id that a change adds.
@@ -65,6 +67,7 @@ impl<'p> Draft<'p> {
             files: BTreeMap::new(),
             note: None,
             made: Vec::new(),
+            at_finish: false,
         }
     }
 
@@ -154,6 +157,7 @@ impl<'p> Draft<'p> {
         change.revised = true;
         // The texts are complete by construction, so a shorter text is intended.
         change.force = true;
+        change.at_finish = self.at_finish;
         (change.lease, change.ends, change.note) =
             (terms.lease.clone(), terms.ends.clone(), self.note.clone());
         for (path, file) in self.files.iter().filter(|(_, f)| f.is_changed()) {
@@ -353,7 +357,7 @@ mod tests {
                         )?
                         .0)
                     };
-                    change_formed(&project, actor, terms, Form::World, set).unwrap();
+                    change_formed(&project, &Actor::Person, terms, Form::World, set).unwrap();
                 });
             }
         });

@@ -27,12 +27,16 @@ pub struct Call<'c> {
     pub failure: Option<&'c str>,
     /// The task process after the call.
     pub process: String,
+    /// The call started a task, or ended one.
+    pub is_border: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Calls {
     failing: Vec<Failing>,
+    /// The calls since the current task started, or since the last one ended.
+    rounds: u32,
     process: String,
     quiet: u32,
     quiet_told: bool,
@@ -49,6 +53,11 @@ struct Failing {
 }
 
 impl Calls {
+    /// The calls since the current task started, or since the last one ended.
+    pub fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
     /// Returns the due warnings. `process` names the agent's task process.
     pub fn warnings(&mut self, limits: Limits, process: &str) -> Vec<String> {
         let mut told = Vec::new();
@@ -82,6 +91,10 @@ impl Calls {
 
     /// Records a call.
     pub fn take(&mut self, call: &Call<'_>, limits: Limits) {
+        self.rounds = match call.is_border {
+            true => 0,
+            false => self.rounds.saturating_add(1),
+        };
         let known = self
             .failing
             .iter()
@@ -138,7 +151,23 @@ mod tests {
             fingerprint: fingerprint.into(),
             failure,
             process: process.into(),
+            is_border: false,
         }
+    }
+
+    #[test]
+    fn rounds_are_the_calls_of_a_task() {
+        let mut calls = Calls::default();
+        let start = Call {
+            is_border: true,
+            ..call("start", None, "p")
+        };
+        calls.take(&call("read", None, "p"), LIMITS);
+        calls.take(&start, LIMITS);
+        assert_eq!(calls.rounds(), 0);
+        calls.take(&call("read", None, "p"), LIMITS);
+        calls.take(&call("write", Some("no"), "p"), LIMITS);
+        assert_eq!(calls.rounds(), 2);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use quipu_contract::{KeyedError, Language, set_fact};
 use serde::Serialize;
 
 use super::session::{Outcome, Session, plan_keywords, session_stem};
-use super::task::{Standing, Task, read_task};
+use super::task::{Standing, Task, archive, read_task};
 
 /// A fact of the world that the task changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +43,7 @@ pub struct TaskReport {
     /// The completed work or, for an abandoned task, the reason.
     pub solution: Option<String>,
     pub pattern: Option<String>,
+    /// The calls since the task started.
     pub rounds: Option<u32>,
     pub learnt: Option<String>,
     pub experience: Option<String>,
@@ -50,12 +51,14 @@ pub struct TaskReport {
     pub cure: Option<String>,
     pub improvement: Option<String>,
     pub world: Vec<WorldChange>,
+    /// Values of others that the changes knowingly replace.
+    pub replaces: Vec<WorldChange>,
 }
 
 /// An input without which a task cannot be closed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Lack {
-    /// A short name: `task`, `plan`, `solution`, `rounds`, `lesson`.
+    /// A short name: `task`, `plan`, `solution`, `lesson`.
     pub item: &'static str,
     pub what: String,
     /// The command that supplies it.
@@ -93,7 +96,7 @@ pub fn compose_session(
     };
     let Some(task) = read_task(process).or_else(small) else {
         let command = "quipu task start \"…\"     (or, for a small task, report it at the end: \
-            quipu finish --problem \"…\" --rounds N …)";
+            quipu finish --problem \"…\" …)";
         return Err(vec![miss(
             "task",
             say(
@@ -139,14 +142,6 @@ pub fn compose_session(
         };
         missing.push(miss("solution", what, command));
     }
-    let rounds = said.rounds.or((task.rounds > 0).then_some(task.rounds));
-    if rounds.is_none() && said.outcome != Outcome::Abandoned {
-        missing.push(miss(
-            "rounds",
-            say("Give the number of rounds", "写明用了几轮"),
-            "quipu finish --rounds N     (or count as you go: quipu task note \"…\")",
-        ));
-    }
     // A cure is what a similar task needs to know.
     if said.outcome == Outcome::Done
         && said.cure.is_none()
@@ -188,7 +183,8 @@ pub fn compose_session(
         problem: said.problem.clone().unwrap_or(task.description),
         solution: solution.unwrap_or_default(),
         pattern: said.pattern.clone().or(task.pattern),
-        rounds,
+        // An abandoned task says nothing about how many rounds its pattern needs.
+        rounds: said.rounds.filter(|_| said.outcome != Outcome::Abandoned),
         seconds: task
             .started
             .as_deref()
@@ -204,6 +200,7 @@ pub fn compose_session(
         cure: said.cure.clone(),
         improvement: said.improvement.clone(),
         world: said.world.iter().map(told).collect(),
+        archive: archive(process),
         line: 1,
     })
 }
@@ -278,6 +275,7 @@ mod tests {
             kind: "debug".into(),
             keywords: vec!["undefined".into(), "add".into()],
             pattern: Some("Undefined variable".into()),
+            suspect: None,
             todos: vec!["find it".into()],
             now: "2026-01-02T10:00:00Z".into(),
         };
@@ -296,7 +294,7 @@ mod tests {
         assert_eq!(items("", &TaskReport::default()), ["task"]);
         assert_eq!(
             items(&process(), &TaskReport::default()),
-            ["plan", "solution", "rounds", "lesson"]
+            ["plan", "solution", "lesson"]
         );
         assert_eq!(
             items(
@@ -317,13 +315,13 @@ mod tests {
             &add_todo(&text, Language::En, "fix it", None).unwrap(),
             Language::En,
             "seen",
-            2,
         )
         .unwrap();
         let text = finish_todo(&text, 2, None).unwrap();
         let world = vec![WorldChange::parse("Environment/python=3.12").unwrap()];
         let said = TaskReport {
             solution: Some("restored x".into()),
+            rounds: Some(2),
             experience: Some("none".into()),
             world,
             ..TaskReport::default()

@@ -1,25 +1,25 @@
-//! Closes a task at a finish: drafts the record, the counts, the world and the cleared task process
-//! in one change.
+//! Closes a task at a finish: drafts the record, the counts and the cleared task process in one
+//! change.
 //!
-//! `closing.rs` computes the texts.
+//! `closing.rs` computes the texts; `world.rs` drafts the world.
 
-use quipu_contract::{Actor, Form, Occasion, ProjectPath};
+use quipu_contract::{Actor, Form, ProjectPath};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::closing::{TaskReport, WorldChange, compose_session, merge_world};
+use super::closing::{TaskReport, WorldChange, compose_session};
 use super::knowledge::{Pattern, add_lesson, put_pattern, read_knowledge, recount};
 use super::names::bare_step;
 use super::past::load_sessions;
 use super::raw::one_line;
 use super::session::{Outcome, Session, nth_name, render_session};
 use super::task::{clear_task, read_task};
-use crate::files::edit::{Draft, load_formed};
+use crate::files::edit::Draft;
 use crate::files::read::ReadError;
 use crate::project::forms::{folders_of, label, resolve_form, template_of};
 use crate::project::open::Project;
 use crate::project::times::{now, render_moment};
-use crate::session::error::{WorkError, in_language};
+use crate::session::error::WorkError;
 use crate::session::finish::{Closing, Closure};
 
 /// The keys of the material about a task.
@@ -35,8 +35,9 @@ pub(crate) const TASK_KEYS: &[&str] = &[
     "improvement",
     "outcome",
 ];
-/// The key of the material with changes to the world: a list of `Section/key=value`.
-pub(crate) const WORLD_KEYS: &[&str] = &["world"];
+/// The keys of the material about the world, lists of `Section/key=value`: changed facts, and values of
+/// others that they knowingly replace.
+pub(crate) const WORLD_KEYS: &[&str] = &["world", "replaces"];
 
 /// The task part of the material, as in a material file.
 #[derive(Debug, Default, Deserialize)]
@@ -44,7 +45,6 @@ pub(crate) const WORLD_KEYS: &[&str] = &["world"];
 struct Told {
     problem: Option<String>,
     solution: Option<String>,
-    rounds: Option<u32>,
     pattern: Option<String>,
     learnt: Option<String>,
     lesson: Option<String>,
@@ -53,9 +53,10 @@ struct Told {
     improvement: Option<String>,
     outcome: Outcome,
     world: Vec<String>,
+    replaces: Vec<String>,
 }
 
-fn read_said(closing: &Closing<'_>) -> Result<TaskReport, WorkError> {
+pub(super) fn read_said(closing: &Closing<'_>) -> Result<TaskReport, WorkError> {
     let told: Told =
         serde_json::from_value(Value::Object(closing.material.rest.clone())).map_err(|e| {
             WorkError::usage(
@@ -63,26 +64,30 @@ fn read_said(closing: &Closing<'_>) -> Result<TaskReport, WorkError> {
                 "quipu finish --help",
             )
         })?;
-    let world = |text: &String| {
-        WorldChange::parse(text).ok_or_else(|| {
-            WorkError::usage(
-                format!("`{text}` is not a fact"),
-                "--world \"Section/key=value\"",
-            )
-        })
+    let facts = |name: &str, texts: &[String]| {
+        let fact = |text: &String| {
+            WorldChange::parse(text).ok_or_else(|| {
+                WorkError::usage(
+                    format!("`{text}` is not a fact"),
+                    format!("--{name} \"Section/key=value\""),
+                )
+            })
+        };
+        texts.iter().map(fact).collect::<Result<Vec<_>, _>>()
     };
     let mut said = TaskReport {
         outcome: told.outcome,
         problem: told.problem,
         solution: told.solution,
         pattern: told.pattern,
-        rounds: told.rounds,
+        rounds: closing.calls,
         learnt: told.learnt,
         experience: told.lesson,
         cause: told.cause,
         cure: told.cure,
         improvement: told.improvement,
-        world: told.world.iter().map(world).collect::<Result<_, _>>()?,
+        world: facts("world", &told.world)?,
+        replaces: facts("replaces", &told.replaces)?,
     };
     if let Some(why) = &closing.abandoned {
         (said.outcome, said.solution) = (Outcome::Abandoned, Some(why.clone()));
@@ -91,7 +96,7 @@ fn read_said(closing: &Closing<'_>) -> Result<TaskReport, WorkError> {
 }
 
 /// The caller's own file of a form. A person has none; an agent without a name must give one.
-fn own_file(draft: &Draft<'_>, form: Form) -> Result<Option<ProjectPath>, WorkError> {
+pub(super) fn own_file(draft: &Draft<'_>, form: Form) -> Result<Option<ProjectPath>, WorkError> {
     match resolve_form(draft.project, draft.actor, form) {
         Ok(path) => Ok(Some(path)),
         Err(WorkError::NoForm(_)) => Ok(None),
@@ -244,78 +249,6 @@ pub fn own_sessions(project: &Project, actor: &Actor) -> Result<Vec<Session>, Wo
         .map(|(_, past)| past)
         .filter(is_own)
         .collect())
-}
-
-/// Merges the task's changes into the world, with a line about this agent's last activity.
-pub(crate) fn close_world(
-    draft: &mut Draft<'_>,
-    closing: &Closing<'_>,
-) -> Result<Closure, WorkError> {
-    let said = read_said(closing)?;
-    let contract = std::sync::Arc::clone(&draft.project.contract);
-    // The activity line must not pass for an answer to "what changed in the world?".
-    let mut asked = contract
-        .finish
-        .iter()
-        .filter(|item| item.form == Form::World && item.when != Occasion::Never);
-    let is_answered =
-        !said.world.is_empty() || asked.all(|item| closing.material.none.contains(&item.name));
-    if !is_answered || own_file(draft, Form::World)?.is_none() {
-        return Ok(Closure::Left);
-    }
-    let path = resolve_form(draft.project, draft.actor, Form::World)?;
-    let is_record = |path: &&ProjectPath| {
-        contract
-            .rule(path)
-            .is_some_and(|rule| rule.form == Some(Form::Session))
-    };
-    let record = draft
-        .changed()
-        .find(is_record)
-        .map(|path| super::past::stem(path).to_owned());
-    if said.world.is_empty() && record.is_none() {
-        return Ok(Closure::Left);
-    }
-    let moment = render_moment(now(&draft.project.store));
-    let text = draft.text_or_template(&path)?;
-    let merged = merge_world(
-        &text,
-        &said.world,
-        &label(draft.actor),
-        record.as_deref(),
-        &moment,
-        contract.language,
-    )?;
-    draft.replace(&path, merged)?;
-    Ok(Closure::Closed)
-}
-
-/// Refuses a change of the world by an agent with a task under way: others rely on the world as it
-/// was, until the task's finish merges its changes.
-pub fn refuse_during_task(project: &Project, actor: &Actor) -> Result<(), WorkError> {
-    let Some(agent) = actor.agent() else {
-        return Ok(());
-    };
-    if project.contract.of_form(Form::Task).next().is_none() {
-        return Ok(());
-    }
-    let process = match load_formed(project, actor, Form::Task) {
-        Ok(formed) => formed.text,
-        Err(WorkError::NoForm(_)) => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    let Some(task) = read_task(&process) else {
-        return Ok(());
-    };
-    let task = crate::files::quote::headline(&task.description).into_owned();
-    Err(WorkError::refused(
-        in_language(
-            project.contract.language,
-            format!("{agent} has a task under way ({task}): the world changes when it is finished"),
-            format!("{agent} 有未收尾的任务（{task}）：世界状态在任务结束时才变更"),
-        ),
-        "quipu finish --solution \"…\" --lesson \"…\" --world \"Section/key=value\"",
-    ))
 }
 
 #[cfg(test)]

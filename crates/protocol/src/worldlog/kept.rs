@@ -18,7 +18,7 @@ use crate::project::open::Project;
 
 const FILE: &str = ".quipu/sessions.jsonl";
 /// The format of a batch. A file with another format is rebuilt.
-const FORM: u32 = 4;
+const FORM: u32 = 5;
 /// With more batches, the file is rewritten as one.
 const MOST_BATCHES: usize = 500;
 

@@ -1,22 +1,33 @@
 //! Finds patterns and past sessions that match a task, with their sources.
 //!
-//! The match is lexical: the share of the task's words that a pattern or session contains. Rare
-//! words count more. The result and its order are deterministic.
+//! A match is by words or by meaning. By words: the share of the task's words that a pattern or
+//! session contains, where rare words count more. By meaning: the encoder compares the cause that
+//! the agent suspects with the causes and cures that were found; a symptom alone seldom resembles
+//! the cause of another. The result and its order are deterministic.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use quipu_contract::Language;
 use serde::Serialize;
 
 use super::knowledge::Pattern;
+use super::meanings::{Encode, Meaning, similarity};
 use super::session::Session;
 use crate::view::words;
 
-/// The minimum share of the task's words for a match, in percent.
+/// The minimum share of the task's words for a match by words, in percent.
 const LEAST: u32 = 20;
-/// A match below this score needs two words in common: one word says little.
+/// A match by words below this score needs some similarity of meaning too.
 const SURE: u32 = 50;
+/// The minimum number of words in common: one word says little.
+const IN_COMMON: usize = 2;
+/// The minimum similarity for a match by meaning, in percent: most causes of one kind are above it,
+/// and most of different kinds below.
+const MEANT: u32 = 38;
+/// The minimum similarity for a match by few words.
+const NEAR: u32 = 25;
 /// The maximum number of matches.
-const MOST: usize = 5;
+const MOST: usize = 3;
 /// The weight of a word in the text, relative to one in a name, a situation or keywords.
 const IN_TEXT: f64 = 0.7;
 
@@ -25,6 +36,24 @@ const IN_TEXT: f64 = 0.7;
 pub enum Kind {
     Pattern,
     Session,
+}
+
+/// What an agent knows of a task when it starts.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'q> {
+    pub task: &'q str,
+    /// The cause that the agent suspects.
+    pub suspect: Option<&'q str>,
+    pub language: Language,
+}
+
+/// What past work left: an agent's patterns (from the file `knowledge`), and sessions, each with
+/// its path.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'k> {
+    pub knowledge: &'k str,
+    pub patterns: &'k [Pattern],
+    pub sessions: &'k [(String, Session)],
 }
 
 /// A match for a task.
@@ -48,54 +77,67 @@ struct Candidate {
     source: String,
     strong: BTreeSet<String>,
     weak: BTreeSet<String>,
+    /// Cause and cure, or the situation of a pattern.
+    meant: String,
     lesson: Option<String>,
 }
 
-/// Matches a description with an agent's patterns (from the file `knowledge`) and past sessions,
-/// each with its path.
-pub fn match_task(
-    description: &str,
-    knowledge: &str,
-    patterns: &[Pattern],
-    sessions: &[(String, Session)],
-) -> Vec<Match> {
-    let mut candidates = Vec::new();
-    for pattern in patterns {
-        let strong = format!(
-            "{} {}",
-            pattern.name,
-            pattern.situation.as_deref().unwrap_or_default()
-        );
-        let weak = format!(
-            "{} {}",
-            pattern.description.as_deref().unwrap_or_default(),
-            pattern.steps.join(" ")
-        );
-        let source = format!("{knowledge}:{}", pattern.line);
-        let (strong, weak) = (words(&strong), words(&weak));
-        candidates.push(Candidate {
-            kind: Kind::Pattern,
-            name: pattern.name.clone(),
-            source,
-            strong,
-            weak,
-            lesson: None,
-        });
+/// Matches a task with past work, best match first.
+pub fn match_task(question: &Question<'_>, known: &Known<'_>, encoder: &dyn Encode) -> Vec<Match> {
+    let patterns = known.patterns.iter();
+    let of_patterns = patterns.map(|pattern| of_pattern(known.knowledge, pattern));
+    let of_sessions = known
+        .sessions
+        .iter()
+        .map(|(path, past)| of_session(path, past));
+    rank(
+        question,
+        &of_patterns.chain(of_sessions).collect::<Vec<_>>(),
+        encoder,
+    )
+}
+
+fn of_pattern(knowledge: &str, pattern: &Pattern) -> Candidate {
+    let situation = pattern.situation.as_deref().unwrap_or_default();
+    let description = pattern.description.as_deref().unwrap_or_default();
+    Candidate {
+        kind: Kind::Pattern,
+        name: pattern.name.clone(),
+        source: format!("{knowledge}:{}", pattern.line),
+        strong: words(&format!("{} {situation}", pattern.name)),
+        weak: words(&format!("{description} {}", pattern.steps.join(" "))),
+        meant: format!("{situation}. {}", pattern.name),
+        lesson: None,
     }
-    for (path, session) in sessions {
-        let strong = words(&format!("{} {}", session.kind, session.keywords.join(" ")));
-        let weak = words(&texts_of(session));
-        let source = format!("{path}:{}", session.line);
-        candidates.push(Candidate {
-            kind: Kind::Session,
-            name: session.name.clone(),
-            source,
-            strong,
-            weak,
-            lesson: lesson_of(session),
-        });
+}
+
+fn of_session(path: &str, session: &Session) -> Candidate {
+    Candidate {
+        kind: Kind::Session,
+        name: session.name.clone(),
+        source: format!("{path}:{}", session.line),
+        strong: words(&format!("{} {}", session.kind, session.keywords.join(" "))),
+        weak: words(&texts_of(session)),
+        meant: meant_by(session),
+        lesson: lesson_of(session),
     }
-    rank(description, &candidates)
+}
+
+/// The text of a session that the encoder compares: cause and cure, or else the lesson or what was
+/// done.
+fn meant_by(session: &Session) -> String {
+    let cured = [&session.cause, &session.cure];
+    let cured: Vec<&str> = cured.into_iter().flatten().map(String::as_str).collect();
+    match (cured.is_empty(), &session.experience) {
+        (false, _) => cured.join(". "),
+        (true, Some(lesson)) => lesson.clone(),
+        (true, None) => session
+            .solution
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
+    }
 }
 
 /// Everything that a later task may have in common with a session.
@@ -128,28 +170,45 @@ fn lesson_of(session: &Session) -> Option<String> {
     }
 }
 
-fn rank(description: &str, candidates: &[Candidate]) -> Vec<Match> {
-    let wanted = words(description);
-    let mut spread: BTreeMap<&str, u32> = BTreeMap::new();
-    for candidate in candidates {
-        for word in candidate
-            .strong
-            .union(&candidate.weak)
-            .filter(|word| wanted.contains(*word))
-        {
-            *spread.entry(word).or_default() += 1;
+/// The rarity of words among candidates.
+struct Rarity {
+    spread: BTreeMap<String, u32>,
+    all: f64,
+}
+
+impl Rarity {
+    fn of(candidates: &[Candidate]) -> Rarity {
+        let mut spread: BTreeMap<String, u32> = BTreeMap::new();
+        for candidate in candidates {
+            for word in candidate.strong.union(&candidate.weak) {
+                match spread.get_mut(word) {
+                    Some(count) => *count += 1,
+                    None => drop(spread.insert(word.clone(), 1)),
+                }
+            }
+        }
+        Rarity {
+            spread,
+            all: candidates.len() as f64,
         }
     }
-    let all = candidates.len() as f64;
-    // A word that no candidate contains only shows that the task is new, so it counts least.
-    let weight = |word: &str| {
-        spread.get(word).map_or(std::f64::consts::LN_2, |held| {
-            (1.0 + all / f64::from(*held)).ln()
-        })
-    };
-    let whole: f64 = wanted.iter().map(|word| weight(word)).sum();
-    let mut found: Vec<Match> = Vec::new();
-    for candidate in candidates {
+
+    /// The weight of a word. One that no candidate contains only shows that the task is new, so it
+    /// counts least.
+    fn weight(&self, word: &str) -> f64 {
+        self.spread
+            .get(word)
+            .map_or(std::f64::consts::LN_2, |held| {
+                (1.0 + self.all / f64::from(*held)).ln()
+            })
+    }
+
+    /// The share of the wanted words that a candidate contains, in percent, and these words.
+    fn share<'w>(
+        &self,
+        wanted: &'w BTreeSet<String>,
+        candidate: &Candidate,
+    ) -> (u32, BTreeSet<&'w str>) {
         let held = |word: &str| match (
             candidate.strong.contains(word),
             candidate.weak.contains(word),
@@ -158,28 +217,60 @@ fn rank(description: &str, candidates: &[Candidate]) -> Vec<Match> {
             (false, true) => IN_TEXT,
             _ => 0.0,
         };
-        let shared: BTreeSet<&str> = wanted
+        let whole: f64 = wanted.iter().map(|word| self.weight(word)).sum();
+        let all = wanted.iter().map(String::as_str);
+        let shared: BTreeSet<&str> = all.filter(|word| held(word) > 0.0).collect();
+        let sum: f64 = shared
             .iter()
-            .map(String::as_str)
-            .filter(|word| held(word) > 0.0)
-            .collect();
-        let sum: f64 = shared.iter().map(|word| weight(word) * held(word)).sum();
-        let score = if whole > 0.0 {
-            (100.0 * sum / whole).round() as u32
-        } else {
-            0
+            .map(|word| self.weight(word) * held(word))
+            .sum();
+        let score = match whole > 0.0 {
+            true => (100.0 * sum / whole).round() as u32,
+            false => 0,
         };
-        if score >= SURE || score >= LEAST && shared.len() > 1 {
-            let why = told(description, &shared);
-            found.push(Match {
-                kind: candidate.kind,
-                name: candidate.name.clone(),
-                source: candidate.source.clone(),
-                score,
-                why,
-                lesson: candidate.lesson.clone(),
-            });
+        (score, shared)
+    }
+}
+
+fn rank(question: &Question<'_>, candidates: &[Candidate], encoder: &dyn Encode) -> Vec<Match> {
+    let rarity = Rarity::of(candidates);
+    let texts: Vec<&str> = [Some(question.task), question.suspect]
+        .into_iter()
+        .flatten()
+        .collect();
+    let asked: Vec<(&str, BTreeSet<String>)> =
+        texts.iter().map(|text| (*text, words(text))).collect();
+    let meanings = compare_meanings(question, candidates, encoder);
+    let mut found: Vec<Match> = Vec::new();
+    for (candidate, meaning) in candidates.iter().zip(meanings) {
+        let shares = asked.iter().map(|(text, wanted)| {
+            let (score, shared) = rarity.share(wanted, candidate);
+            let is_near = meaning.is_none_or(|meaning| meaning >= NEAR);
+            let least = if is_near { LEAST } else { SURE };
+            let is_match = shared.len() >= IN_COMMON && score >= least;
+            (if is_match { score } else { 0 }, *text, shared)
+        });
+        let Some((by_words, text, shared)) = shares.max_by_key(|(score, ..)| *score) else {
+            continue;
+        };
+        let meant = meaning.filter(|meaning| *meaning >= MEANT).unwrap_or(0);
+        let score = by_words.max(meant);
+        if score == 0 {
+            continue;
         }
+        let why = match (by_words, question.language) {
+            (0, Language::En) => "similar cause".to_owned(),
+            (0, Language::Zh) => "原因相近".to_owned(),
+            _ => told(text, &shared),
+        };
+        found.push(Match {
+            kind: candidate.kind,
+            name: candidate.name.clone(),
+            source: candidate.source.clone(),
+            score,
+            why,
+            lesson: candidate.lesson.clone(),
+        });
     }
     // Among equal scores, patterns precede sessions, and newer sessions precede older ones (names
     // begin with dates).
@@ -189,8 +280,34 @@ fn rank(description: &str, candidates: &[Candidate]) -> Vec<Match> {
             .then(a.kind.cmp(&b.kind))
             .then_with(|| b.name.cmp(&a.name))
     });
+    // One lesson that was learnt several times is shown once.
+    let mut met = HashSet::new();
+    found.retain(|one| {
+        one.lesson
+            .as_ref()
+            .is_none_or(|lesson| met.insert(lesson.clone()))
+    });
     found.truncate(MOST);
     found
+}
+
+/// The similarity of each candidate in percent; none without an encoder.
+fn compare_meanings(
+    question: &Question<'_>,
+    candidates: &[Candidate],
+    encoder: &dyn Encode,
+) -> Vec<Option<u32>> {
+    let mut texts = vec![question.suspect.unwrap_or(question.task)];
+    texts.extend(candidates.iter().map(|candidate| candidate.meant.as_str()));
+    let meanings = match candidates.is_empty() {
+        true => Vec::new(),
+        false => encoder.encode(&texts),
+    };
+    let Some((asked, known)) = meanings.split_first() else {
+        return vec![None; candidates.len()];
+    };
+    let score = |meaning: &Meaning| Some(similarity(asked, meaning));
+    known.iter().map(score).collect()
 }
 
 /// The shared words in the spelling of the description.
@@ -244,6 +361,72 @@ fn is_han(c: char) -> bool {
 mod tests {
     use super::*;
 
+    /// Two dimensions: a text that contains `shared` is far from any other.
+    struct Toy;
+
+    impl Encode for Toy {
+        fn encode(&self, texts: &[&str]) -> Vec<Meaning> {
+            let of = |text: &&str| match text.contains("shared") {
+                true => vec![100, 0],
+                false => vec![0, 100],
+            };
+            texts.iter().map(of).collect()
+        }
+    }
+
+    struct NoEncoder;
+
+    impl Encode for NoEncoder {
+        fn encode(&self, _: &[&str]) -> Vec<Meaning> {
+            Vec::new()
+        }
+    }
+
+    fn find(task: &str, patterns: &[Pattern], sessions: &[(String, Session)]) -> Vec<Match> {
+        let question = Question {
+            task,
+            suspect: None,
+            language: Language::En,
+        };
+        let known = Known {
+            knowledge: "k.md",
+            patterns,
+            sessions,
+        };
+        match_task(&question, &known, &NoEncoder)
+    }
+
+    #[test]
+    fn a_suspected_cause_finds_the_cause_that_was_found() {
+        let learnt = |name: &str, cause: &str| {
+            let (path, mut past) = session(name, "the invoice has foreign lines");
+            past.cause = Some(cause.into());
+            (path, past)
+        };
+        let sessions = [
+            learnt("2026-01-01_a", "a default list is shared by all calls"),
+            learnt("2026-01-02_b", "rounding"),
+            learnt("2026-01-03_c", "a default list is shared by all calls"),
+        ];
+        let known = Known {
+            knowledge: "k.md",
+            patterns: &[],
+            sessions: &sessions,
+        };
+        let question = Question {
+            task: "the new cart is not empty",
+            suspect: Some("state that instances hold in common: shared"),
+            language: Language::En,
+        };
+        let found = match_task(&question, &known, &Toy);
+        assert_eq!((found.len(), found[0].name.as_str()), (1, "2026-01-03_c"));
+        assert_eq!(
+            (found[0].score, found[0].why.as_str()),
+            (100, "similar cause")
+        );
+        assert!(match_task(&question, &known, &NoEncoder).is_empty());
+    }
+
     fn pattern(name: &str, situation: &str, line: usize) -> Pattern {
         Pattern {
             name: name.into(),
@@ -271,9 +454,8 @@ mod tests {
             ),
             session("2024-01-21_optimize_cache", "pages are slow"),
         ];
-        let found = match_task(
+        let found = find(
             "NameError: undefined variable in multiply",
-            "k.md",
             &patterns,
             &sessions,
         );
@@ -298,7 +480,7 @@ mod tests {
             pattern("未定义变量", "重构之后报错", 3),
             pattern("缓存失效", "读到旧数据", 9),
         ];
-        let found = match_task("multiply 函数有未定义变量", "k.md", &patterns, &[]);
+        let found = find("multiply 函数有未定义变量", &patterns, &[]);
         assert_eq!(
             (found.len(), found[0].name.as_str(), found[0].why.as_str()),
             (1, "未定义变量", "未定义变量")
@@ -307,7 +489,7 @@ mod tests {
 
     #[test]
     fn nothing_shared_is_no_match() {
-        assert!(match_task("write a poem", "k.md", &[pattern("A", "b", 1)], &[]).is_empty());
-        assert!(match_task("", "k.md", &[pattern("A", "b", 1)], &[]).is_empty());
+        assert!(find("write a poem", &[pattern("A", "b", 1)], &[]).is_empty());
+        assert!(find("", &[pattern("A", "b", 1)], &[]).is_empty());
     }
 }

@@ -1,8 +1,7 @@
 //! Past sessions of a project, as far as an actor may read them.
 //!
-//! Records never change, so parsed records are cached (`kept.rs`). A start needs less:
-//! `near_sessions` scans the names of all files and reads only the newest records and those with
-//! names that share words with the task.
+//! Records never change, so parsed records are cached (`kept.rs`). A start without a task needs less:
+//! `newest_sessions` lists the names of all files and reads only the newest records.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -15,12 +14,9 @@ use super::session::{Session, read_session};
 use crate::files::read_scope::ReadScope;
 use crate::project::forms::folders_of;
 use crate::project::open::Project;
-use crate::view::words;
 
-/// The number of newest sessions read for a match, regardless of their names.
+/// The number of newest sessions that a start reads for its lists.
 const NEWEST: usize = 40;
-/// The number of further sessions read because of their names.
-const BY_NAME: usize = 20;
 /// The maximum number of records in memory at once.
 const AT_ONCE: usize = 1000;
 /// After commits that changed this many files, the journal cursor is stored again.
@@ -115,73 +111,27 @@ fn sort_as_committed(project: &Project, group: &mut [PastSession]) -> Result<(),
     Ok(())
 }
 
-/// Sessions that may be relevant to a task, oldest first. The number is bounded. Other sessions
-/// cost only a comparison of their names.
-pub fn near_sessions(
-    project: &Project,
-    actor: &Actor,
-    description: &str,
-) -> Result<Vec<PastSession>, StoreError> {
-    let wanted = words(description);
-    let mut small = String::new();
-    let mut shared = |name: &str| {
-        if wanted.is_empty() {
-            return 0;
-        }
-        small.clear();
-        if name.is_ascii() {
-            small.push_str(name);
-            small.make_ascii_lowercase();
-        } else {
-            small.extend(name.chars().flat_map(char::to_lowercase));
-        }
-        wanted
-            .iter()
-            .filter(|word| small.contains(word.as_str()))
-            .count()
-    };
+/// The newest sessions, oldest first. The number is bounded; of other sessions only the names are
+/// listed.
+pub fn newest_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession>, StoreError> {
     let reader = ReadScope::of(project, actor);
-    let allowed = |name: &str, folder: &str| {
-        session_path(project, &joined(folder, name)).filter(|path| reader.reads(path))
-    };
-    // Names begin with their date. Keep only the newest, and those that share the most words.
+    // Names begin with their date.
     let mut newest: BinaryHeap<Reverse<(String, String)>> = BinaryHeap::new();
-    let mut by_name: BinaryHeap<Reverse<(usize, String, ProjectPath)>> = BinaryHeap::new();
-    let mut pass_over = |name: &str, folder: &str| {
-        let shared = shared(name);
-        let is_less = |Reverse((least, oldest, _)): &Reverse<(usize, String, ProjectPath)>| {
-            (shared, name) <= (*least, oldest.as_str())
-        };
-        if shared > 0
-            && (by_name.len() < BY_NAME || !by_name.peek().is_some_and(is_less))
-            && let Some(path) = allowed(name, folder)
-        {
-            by_name.push(Reverse((shared, name.to_owned(), path)));
-            if by_name.len() > BY_NAME {
-                by_name.pop();
-            }
-        }
-    };
     each_session_file(project, &mut |folder, name| {
-        if newest.len() == NEWEST
-            && newest
-                .peek()
-                .is_some_and(|Reverse((oldest, _))| oldest.as_str() >= name)
-        {
-            return pass_over(name, folder);
+        let is_older = |Reverse((oldest, _)): &Reverse<(String, String)>| oldest.as_str() >= name;
+        if newest.len() == NEWEST && newest.peek().is_some_and(is_older) {
+            return;
         }
         newest.push(Reverse((name.to_owned(), folder.to_owned())));
-        if newest.len() > NEWEST
-            && let Some(Reverse((name, folder))) = newest.pop()
-        {
-            pass_over(&name, &folder);
+        if newest.len() > NEWEST {
+            newest.pop();
         }
     })?;
-    let mut paths: Vec<ProjectPath> = newest
+    let paths: Vec<ProjectPath> = newest
         .iter()
-        .filter_map(|Reverse((name, folder))| allowed(name, folder))
+        .filter_map(|Reverse((name, folder))| session_path(project, &joined(folder, name)))
+        .filter(|path| reader.reads(path))
         .collect();
-    paths.extend(by_name.into_iter().map(|Reverse((_, _, path))| path));
     let read = read(project, &paths)?;
     let mut sessions: Vec<PastSession> = read
         .into_iter()
@@ -285,9 +235,10 @@ mod tests {
     use quipu_store::Options;
 
     use crate::project::init::{Layout, lay_out};
+    use crate::worldlog::find_matches;
 
     #[test]
-    fn a_match_reads_a_bounded_number_of_sessions() {
+    fn a_start_reads_the_newest_sessions_and_a_match_finds_old_ones() {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout {
             profiles: vec!["worldlog".into()],
@@ -308,12 +259,31 @@ mod tests {
             .unwrap()
         };
         write("2020-01-01_debug_undefined_var_add");
+        std::fs::write(
+            folder
+                .path()
+                .join(".sessions/2020-01-01_debug_undefined_var_add.md"),
+            "## Problem\n\nadd fails\n\n## Lessons\n\n- Cause: a variable was used before it was \
+             defined\n- Cure: define the variable first\n",
+        )
+        .unwrap();
         (0..300).for_each(|number| write(&format!("2026-01-01_fix_case_{number}")));
         let project = Project::open(folder.path(), Options::default()).unwrap();
-        let near = near_sessions(&project, &actor, "an undefined variable").unwrap();
+        let newest = newest_sessions(&project, &actor).unwrap();
         assert_eq!(
-            (near.len(), near[0].1.name.as_str()),
-            (41, "2020-01-01_debug_undefined_var_add")
+            (newest.len(), newest[0].1.date.as_str()),
+            (40, "2026-01-01")
+        );
+        let found = find_matches(
+            &project,
+            &actor,
+            "multiply fails",
+            Some("the variable is not defined"),
+        )
+        .unwrap();
+        assert_eq!(
+            found.iter().map(|m| m.name.as_str()).collect::<Vec<_>>(),
+            ["2020-01-01_debug_undefined_var_add"]
         );
         assert_eq!(load_sessions(&project, &actor).unwrap().len(), 301);
         assert_eq!(load_sessions(&project, &actor).unwrap().len(), 301);

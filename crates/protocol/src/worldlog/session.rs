@@ -75,6 +75,9 @@ pub struct Session {
     pub cure: Option<String>,
     pub improvement: Option<String>,
     pub world: Vec<String>,
+    /// The plan and the notes of the task process, as they were written.
+    #[serde(default)]
+    pub archive: String,
     /// The line of the problem, for citations.
     pub line: usize,
 }
@@ -243,6 +246,10 @@ pub fn read_session(stem: &str, text: &str) -> Session {
     if let Some(world) = names::WORLD_CHANGES.section(&document) {
         session.world = raw_items(&document, world);
     }
+    session.archive = names::ARCHIVE
+        .section(&document)
+        .map(|section| prose(&document, section))
+        .unwrap_or_default();
     session
 }
 
@@ -363,6 +370,10 @@ pub fn render_session(language: Language, session: &Session) -> String {
             .iter()
             .for_each(|change| text.push_str(&format!("- {change}\n")));
     }
+    if !session.archive.is_empty() {
+        heading(&mut text, &names::ARCHIVE);
+        text.push_str(&format!("{}\n", guarded(session.archive.trim())));
+    }
     text
 }
 
@@ -426,6 +437,8 @@ mod tests {
             cure: Some("clone it: x  = y".into()),
             improvement: None,
             world: vec!["Environment / python: *args  of [x](y)".into()],
+            archive: "- [x] find __init__ → f(**kwargs)\n- [x] ~~drop it~~ (why)\n- seen: a<b>c"
+                .into(),
             line: 10,
         };
         for language in Language::ALL {

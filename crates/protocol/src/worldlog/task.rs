@@ -8,8 +8,8 @@ use quipu_text::{Document, Item, Place, Section, Splice, SpliceError, Strike, sp
 use serde::Serialize;
 use thiserror::Error;
 
-use super::names::{self, Name, number, said, split_keywords};
-use super::raw::{guarded, raw_items, raw_title, raw_todo, unguarded};
+use super::names::{self, Name, said, split_keywords};
+use super::raw::{guarded, one_line as raw_line, raw_items, raw_title, raw_todo, unguarded};
 
 /// The status of a plan item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -36,7 +36,8 @@ pub struct Task {
     pub kind: Option<String>,
     pub keywords: Vec<String>,
     pub pattern: Option<String>,
-    pub rounds: u32,
+    /// The cause that the agent suspected when it started.
+    pub suspect: Option<String>,
     pub todos: Vec<Todo>,
     pub notes: Vec<String>,
 }
@@ -89,10 +90,7 @@ pub fn read_task(text: &str) -> Option<Task> {
             .map(|words| split_keywords(&words))
             .unwrap_or_default(),
         pattern: value(&names::PATTERN_USED),
-        rounds: value(&names::ROUNDS_SO_FAR)
-            .as_deref()
-            .and_then(number)
-            .unwrap_or(0),
+        suspect: value(&names::SUSPECT),
         todos,
         notes: notes.unwrap_or_default(),
     })
@@ -156,6 +154,7 @@ pub struct NewTask {
     pub kind: String,
     pub keywords: Vec<String>,
     pub pattern: Option<String>,
+    pub suspect: Option<String>,
     pub todos: Vec<String>,
     pub now: String,
 }
@@ -186,9 +185,10 @@ pub fn start_task(text: &str, language: Language, new: &NewTask) -> Result<Strin
         (&names::TYPE, new.kind.as_str()),
         (&names::KEYWORDS, keywords.as_str()),
         (&names::PATTERN_USED, new.pattern.as_deref().unwrap_or(none)),
-        (&names::ROUNDS_SO_FAR, "0"),
     ];
-    for (name, value) in lines {
+    let suspect = new.suspect.as_deref().map(raw_line);
+    let suspect = suspect.as_deref().map(|cause| (&names::SUSPECT, cause));
+    for (name, value) in lines.into_iter().chain(suspect) {
         body.push_str(&format!("- {}{colon}{value}\n", name.in_language(language)));
     }
     let mut text = with_section(text, &names::CURRENT, language)?;
@@ -372,26 +372,37 @@ pub fn move_todo(text: &str, number: usize, to: usize) -> Result<String, TaskErr
     Ok(splice_all(text, &[cut, paste])?)
 }
 
-/// Records a result and adds rounds.
-pub fn note(text: &str, language: Language, note: &str, rounds: u32) -> Result<String, TaskError> {
-    let task = read_task(text).ok_or(TaskError::NoTask)?;
+/// Records a result.
+pub fn note(text: &str, language: Language, note: &str) -> Result<String, TaskError> {
+    read_task(text).ok_or(TaskError::NoTask)?;
     let note = one_line(note)?;
-    let mut text = with_section(text, &names::RESULTS, language)?;
+    let text = with_section(text, &names::RESULTS, language)?;
     let document = Document::parse(&text);
-    if let Some(results) = names::RESULTS.section_below(&document) {
-        text = document.append_entry(results, &format!("- {note}"))?;
-    }
-    if rounds == 0 {
-        return Ok(text);
-    }
-    let document = Document::parse(&text);
-    match names::CURRENT.section_below(&document) {
-        Some(section) => {
-            let key = names::ROUNDS_SO_FAR.key_in(&document, section, language);
-            Ok(document.set_keyed(section, &key, &(task.rounds + rounds).to_string())?)
-        }
+    match names::RESULTS.section_below(&document) {
+        Some(results) => Ok(document.append_entry(results, &format!("- {note}"))?),
         None => Ok(text),
     }
+}
+
+/// The plan and the notes, as they are written in the file.
+pub fn archive(text: &str) -> String {
+    let document = Document::parse(text);
+    let results = names::RESULTS.section_below(&document);
+    let notes = results.map(|section| document.items_in(&section.body));
+    let notes = notes
+        .unwrap_or_default()
+        .iter()
+        .filter(|item| item.depth == 0);
+    let lines: Vec<&str> = plan_items(&document)
+        .into_iter()
+        .chain(notes)
+        .map(|item| {
+            let start = line_start(text, item.range.start);
+            let end = item.range.start + document.slice(&item.range).trim_end().len();
+            &text[start..end]
+        })
+        .collect();
+    lines.join("\n")
 }
 
 /// Removes the task: known sections are reset to `template`, all others stay.
@@ -471,7 +482,7 @@ mod tests {
             let text = finish_todo(&text, 1, Some("找到了")).unwrap();
             let text = strike_todo(&text, language, 2, "已知模式").unwrap();
             let text = move_todo(&text, 4, 3).unwrap();
-            let text = note(&text, language, "x 从未定义", 2).unwrap();
+            let text = note(&text, language, "x 从未定义").unwrap();
             let task = read_task(&text).unwrap();
             let told: Vec<_> = task
                 .todos
@@ -481,10 +492,17 @@ mod tests {
             assert_eq!(told[0], ("先看提交 → 找到了", Standing::Done), "{text}");
             assert_eq!(told[1].1, Standing::Struck);
             assert_eq!((told[2].0, told[3].0), ("测试", "修复"), "{text}");
+            assert_eq!(task.notes, ["x 从未定义"], "{text}");
+            let why = match language {
+                Language::Zh => "（已知模式）",
+                Language::En => " (已知模式)",
+            };
             assert_eq!(
-                (task.rounds, task.notes),
-                (2, vec!["x 从未定义".to_owned()]),
-                "{text}"
+                archive(&text),
+                format!(
+                    "- [x] 先看提交 → 找到了\n- [x] ~~分析~~{why}\n- [ ] 测试\n- [ ] 修复\n\
+                     - x 从未定义"
+                )
             );
             assert_eq!(task.description, "修复 add 函数");
             assert!(matches!(

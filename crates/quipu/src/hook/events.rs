@@ -208,6 +208,7 @@ fn session_start(
             scene: None,
             delegation: None,
             task: None,
+            suspect: None,
             peek,
             full: false,
             caller,

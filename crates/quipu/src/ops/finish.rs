@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 use super::receipt;
 use super::state::parse_value;
 use crate::answer::{Answer, Failure, exit};
+use crate::calls::Watched;
 use crate::heads;
 use crate::session::Session;
 use crate::table::Operate;
@@ -130,9 +131,6 @@ pub struct FinishArguments {
     /// The solution
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     solution: Option<String>,
-    /// The number of rounds; by default the number counted so far
-    #[arg(long, value_name = "N")]
-    rounds: Option<u32>,
     /// The known pattern that was used
     #[arg(long, value_name = "NAME")]
     pattern: Option<String>,
@@ -157,6 +155,9 @@ pub struct FinishArguments {
     /// A changed fact of the world; repeatable
     #[arg(long, value_name = "SECTION/KEY=VALUE", allow_hyphen_values = true)]
     world: Vec<String>,
+    /// The newer value of another session that a fact of yours replaces; repeatable
+    #[arg(long, value_name = "SECTION/KEY=VALUE", allow_hyphen_values = true)]
+    replaces: Vec<String>,
 }
 
 impl FinishArguments {
@@ -176,11 +177,10 @@ impl FinishArguments {
             .into_iter()
             .filter_map(|(key, text)| Some((key.to_owned(), json!(text.as_ref()?))));
         let mut material: Map<String, Value> = said.collect();
-        if let Some(rounds) = self.rounds {
-            material.insert("rounds".into(), json!(rounds));
-        }
-        if !self.world.is_empty() {
-            material.insert("world".into(), json!(self.world));
+        for (key, facts) in [("world", &self.world), ("replaces", &self.replaces)] {
+            if !facts.is_empty() {
+                material.insert(key.into(), json!(facts));
+            }
         }
         material
     }
@@ -210,6 +210,7 @@ impl Operate for Finish {
             caller: session.caller(),
             takes_over: self.takes_over.clone(),
             lease: session.lease.clone(),
+            calls: session.watched.get().map(Watched::rounds),
         };
         let zh = project.contract.language == Language::Zh;
         let mut answer = match finish(&project, &session.actor, &asked)? {

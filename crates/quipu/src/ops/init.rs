@@ -369,6 +369,7 @@ fn count_start(root: &Path) -> Option<u64> {
         scene: None,
         delegation: None,
         task: None,
+        suspect: None,
         peek: true,
         full: true,
         caller: Caller::default(),

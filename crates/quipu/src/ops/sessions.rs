@@ -75,7 +75,7 @@ impl Operate for SessionsList {
         for (path, past) in &found {
             let rounds = past
                 .rounds
-                .map(|n| format!("{n} rounds"))
+                .map(|n| format!("{n} round{}", if n == 1 { "" } else { "s" }))
                 .unwrap_or_default();
             let pattern = past
                 .pattern

@@ -21,9 +21,17 @@ pub struct Start {
     /// The scene of the contract; by default the role's scene
     #[arg(long, value_name = "NAME")]
     scene: Option<String>,
-    /// The task; matching patterns and past sessions are shown
-    #[arg(long, value_name = "TEXT")]
+    /// The task, which starts; matching patterns and past sessions are shown
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     task: Option<String>,
+    /// The cause that you suspect; it is compared with the causes that earlier tasks found
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "task",
+        allow_hyphen_values = true
+    )]
+    suspect: Option<String>,
     /// Show the text without opening a session
     #[arg(long)]
     peek: bool,
@@ -50,6 +58,7 @@ impl Operate for Start {
             scene: self.scene,
             delegation,
             task: self.task,
+            suspect: self.suspect,
             peek: self.peek,
             full: self.full,
             caller: session.caller(),

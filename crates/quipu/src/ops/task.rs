@@ -3,11 +3,10 @@
 use clap::{Args, ValueEnum};
 use quipu_contract::Form;
 use quipu_protocol::worldlog::{
-    Match, MatchKind, NewTask, Standing, Task, add_todo, finish_todo, load_sessions, match_task,
-    move_todo, names_pattern, note, plan_keywords, read_knowledge, read_task, start_task,
-    strike_todo,
+    Match, MatchKind, NewTask, Standing, Task, add_todo, begin_task, find_matches, finish_todo,
+    move_todo, names_pattern, note, read_knowledge, read_task, strike_todo,
 };
-use quipu_protocol::{WorkError, change_formed, load_formed, now, render_moment};
+use quipu_protocol::{WorkError, change_formed, load_formed};
 use serde_json::json;
 
 use super::receipt;
@@ -26,6 +25,9 @@ pub struct TaskStart {
     /// description
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     keywords: Vec<String>,
+    /// The cause that you suspect; it is compared with the causes that earlier tasks found
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    suspect: Option<String>,
     /// Use this pattern: its steps become the plan
     #[arg(long, value_name = "NAME")]
     pattern: Option<String>,
@@ -69,32 +71,23 @@ impl Operate for TaskStart {
             chosen = Some(pattern.name.clone());
         }
         todos.extend(self.todos);
-        let sessions = load_sessions(&project, &session.actor)?;
-        let matches = match_task(
+        let matches = find_matches(
+            &project,
+            &session.actor,
             &self.description,
-            knowledge.path.as_str(),
-            &patterns,
-            &sessions,
-        );
-        let keywords = if self.keywords.is_empty() {
-            plan_keywords(&self.description)
-        } else {
-            self.keywords
-        };
+            self.suspect.as_deref(),
+        )?;
+        let terms = session.terms(format!("task start: {}", self.description));
         let new = NewTask {
             description: self.description,
             kind: self.kind,
-            keywords,
+            keywords: self.keywords,
             pattern: chosen,
+            suspect: self.suspect,
             todos,
-            now: render_moment(now(&project.store)),
+            now: String::new(),
         };
-        let language = project.contract.language;
-        let terms = session.terms(format!("task start: {}", new.description));
-        let (committed, formed) =
-            change_formed(&project, &session.actor, &terms, Form::Task, |text| {
-                Ok(start_task(text, language, &new)?)
-            })?;
+        let (committed, formed) = begin_task(&project, &session.actor, &terms, new)?;
         let task = read_task(&formed.text).unwrap_or_default();
         let text = format!("{}{}", render_task(&task), render_matches(&matches));
         Ok(receipt::beside(
@@ -134,7 +127,7 @@ fn render_task(task: &Task) -> String {
         ("keywords", task.keywords.join(", ")),
         ("pattern", task.pattern.clone().unwrap_or_default()),
         ("started", task.started.clone().unwrap_or_default()),
-        ("rounds", task.rounds.to_string()),
+        ("suspected cause", task.suspect.clone().unwrap_or_default()),
     ];
     for (name, value) in told.iter().filter(|(_, value)| !value.is_empty()) {
         text.push_str(&format!("{name}: {value}\n"));
@@ -249,14 +242,11 @@ impl Operate for TaskTodo {
 pub struct TaskNote {
     /// The result, in one line
     text: String,
-    /// The number of rounds it took
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    rounds: u32,
 }
 
 impl Operate for TaskNote {
     const NAME: &'static str = "task note";
-    const ABOUT: &'static str = "Note a result and count the rounds it took";
+    const ABOUT: &'static str = "Note a result of the current task";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
@@ -264,13 +254,12 @@ impl Operate for TaskNote {
         let terms = session.terms("task note");
         let (committed, formed) =
             change_formed(&project, &session.actor, &terms, Form::Task, |text| {
-                Ok(note(text, language, &self.text, self.rounds)?)
+                Ok(note(text, language, &self.text)?)
             })?;
-        let rounds = read_task(&formed.text).map_or(0, |task| task.rounds);
         Ok(receipt::beside(
             &committed,
-            json!({"path": formed.path, "rounds": rounds}),
-            format!("rounds: {rounds}\n"),
+            json!({"path": formed.path}),
+            "",
         ))
     }
 }
@@ -280,7 +269,7 @@ pub struct TaskStatus {}
 
 impl Operate for TaskStatus {
     const NAME: &'static str = "task status";
-    const ABOUT: &'static str = "Show the current task: plan, notes, rounds";
+    const ABOUT: &'static str = "Show the current task: plan and notes";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;

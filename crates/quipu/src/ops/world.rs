@@ -2,7 +2,7 @@
 
 use clap::Args;
 use quipu_contract::{Fact, Form, Was, add_note, facts, set_fact};
-use quipu_protocol::worldlog::{FACTS, refuse_during_task};
+use quipu_protocol::worldlog::{FACTS, refuse_before_finish};
 use quipu_protocol::{change_formed, load_formed, now, render_moment};
 use serde_json::json;
 
@@ -85,7 +85,9 @@ impl Operate for WorldSet {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
-        refuse_during_task(&project, &session.actor)?;
+        let section = self.section.as_ref().map(|section| format!("{section}/"));
+        let fact = format!("{}{}={}", section.unwrap_or_default(), self.key, self.value);
+        refuse_before_finish(&project, &session.actor, Some(&fact))?;
         let moment = render_moment(now(&project.store));
         let set = |text: &str| {
             set_fact(
@@ -133,7 +135,7 @@ impl Operate for WorldNote {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
-        refuse_during_task(&project, &session.actor)?;
+        refuse_before_finish(&project, &session.actor, None)?;
         let terms = session.terms(format!("world note: {}", self.section));
         let (committed, formed) =
             change_formed(&project, &session.actor, &terms, Form::World, |text| {

@@ -98,8 +98,6 @@ fn twenty_agents_start_and_finish_at_once() {
                 let said = [
                     "--solution",
                     "fixed",
-                    "--rounds",
-                    "2",
                     "--lesson",
                     "none",
                     "--world",
@@ -236,8 +234,6 @@ fn one_agent_in_many_places_is_counted_whole() {
                     &problem,
                     "--solution",
                     "fixed",
-                    "--rounds",
-                    "3",
                     "--lesson",
                     "none",
                     "--none",

@@ -49,7 +49,12 @@ impl Store {
             .map_err(|what| StoreError::refused(what, "quipu contract show"))?;
         let binding = self.contract().actor_binding(actor);
         let rule = self.contract().rule(op.path());
-        permit(self.contract(), &grant, &binding, rule, (op, actor)).map(|_| ())
+        let asked = Asked {
+            op,
+            actor,
+            at_finish: false,
+        };
+        permit(self.contract(), &grant, &binding, rule, &asked).map(|_| ())
     }
 
     /// Runs the checks of each operation that need no lock.
@@ -58,9 +63,14 @@ impl Store {
         let binding = self.contract().actor_binding(&change.actor);
         let of = |(op, actor): (&Op, &Actor)| {
             let rule = self.contract().rule(op.path());
+            let asked = Asked {
+                op,
+                actor,
+                at_finish: change.at_finish,
+            };
             let permitted = grant
                 .as_ref()
-                .and_then(|grant| permit(self.contract(), grant, &binding, rule, (op, actor)).ok());
+                .and_then(|grant| permit(self.contract(), grant, &binding, rule, &asked).ok());
             let unread = Prepared {
                 rule,
                 permitted,
@@ -132,14 +142,23 @@ pub(crate) fn reads_whole(contract: &Contract, actor: &Actor, path: &ProjectPath
         .is_ok_and(|grant| matches!(grant.may_read(path, &binding), Ok(Readable::Whole)))
 }
 
+/// An operation with its actor.
+pub(crate) struct Asked<'o> {
+    pub op: &'o Op,
+    pub actor: &'o Actor,
+    /// It is part of a finish.
+    pub at_finish: bool,
+}
+
 /// Checks whether the contract permits an operation for any content of the file.
 pub(crate) fn permit(
     contract: &Contract,
     grant: &Grant<'_>,
     binding: &Binding,
     rule: Option<&FileRule>,
-    (op, actor): (&Op, &Actor),
+    asked: &Asked<'_>,
 ) -> Result<Permitted> {
+    let Asked { op, actor, .. } = *asked;
     let path = op.path();
     check_spelling(contract, rule, path)?;
     let of_people = rule.is_some_and(|r| r.people_only) || path.begins_a_project();
@@ -168,6 +187,7 @@ pub(crate) fn permit(
             denied(denial, &format!("quipu contract show --role {role}"))
         })?;
     }
+    only_at_finish(contract, rule, asked)?;
     // Restoring the newest version of a gate's file decides nothing. For a sealed file, the class
     // decides about amend and restore.
     let is_sealed = rule.is_some_and(|rule| rule.class == Class::Sealed);
@@ -191,6 +211,26 @@ pub(crate) fn permit(
     } else {
         Permitted::OfMemory
     })
+}
+
+/// Refuses a change by an agent of a file that changes only in a finish. Restoring its newest
+/// version changes nothing that was committed.
+fn only_at_finish(contract: &Contract, rule: Option<&FileRule>, asked: &Asked<'_>) -> Result<()> {
+    let Some(rule) = rule.filter(|rule| rule.at_finish && !asked.at_finish) else {
+        return Ok(());
+    };
+    let is_exempt = !matches!(asked.actor, Actor::Agent { .. })
+        || matches!(asked.op, Op::Restore { older: false, .. });
+    if is_exempt {
+        return Ok(());
+    }
+    let item = contract
+        .finish
+        .iter()
+        .find(|item| Some(item.form) == rule.form);
+    let remedy = item.map_or_else(|| "quipu finish".to_owned(), |item| item.supply.clone());
+    let what = format!("`{}` changes only when a task is finished", asked.op.path());
+    Err(refused_by(what, Some(rule), remedy))
 }
 
 /// Refuses a path that looks like one in the contract.

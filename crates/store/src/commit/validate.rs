@@ -13,7 +13,7 @@ use quipu_contract::{Actor, Class, Contract, Listing, MANIFEST, ProjectPath, fir
 use crate::change::{Change, Expect, Op};
 use crate::commit::file_state::FileState;
 use crate::commit::operation::Operation;
-use crate::commit::prepare::{Permitted, Prepared, each_op, permit};
+use crate::commit::prepare::{Asked, Permitted, Prepared, each_op, permit};
 use crate::commit::publish::{Outcome, Receipt, Snapshot, Validated};
 use crate::error::{Result, StoreError};
 use crate::journal::lease::Lease;
@@ -186,7 +186,14 @@ impl<'v> Validation<'v> {
         for ((op, actor), prepared) in each_op(self.change).zip(prepared) {
             let permitted = match prepared.permitted {
                 Some(permitted) => permitted,
-                None => permit(contract, &grant, &binding, prepared.rule, (op, actor))?,
+                None => {
+                    let asked = Asked {
+                        op,
+                        actor,
+                        at_finish: self.change.at_finish,
+                    };
+                    permit(contract, &grant, &binding, prepared.rule, &asked)?
+                }
             };
             touches_contract |= permitted == Permitted::OfContract;
             self.store.check_lease(

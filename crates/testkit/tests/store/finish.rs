@@ -50,6 +50,7 @@ fn stage() -> tempfile::TempDir {
         scene: None,
         delegation: None,
         task: None,
+        suspect: None,
         peek: false,
         full: false,
         caller,
@@ -93,11 +94,15 @@ fn close(project: &Project) -> Result<Closed, WorkError> {
         did: vec!["knots".into()],
         next: vec!["colours".into()],
         decisions: vec![decision],
-        todos: TodoMoves { done: vec!["TODO-1".into()], ..TodoMoves::default() },
-        rest: json!({"solution": "tied", "rounds": 3, "lesson": "wet cords hold", "world": ["Structure/knots=12"]})
-            .as_object()
-            .cloned()
-            .unwrap(),
+        todos: TodoMoves {
+            done: vec!["TODO-1".into()],
+            ..TodoMoves::default()
+        },
+        rest:
+            json!({"solution": "tied", "lesson": "wet cords hold", "world": ["Structure/knots=12"]})
+                .as_object()
+                .cloned()
+                .unwrap(),
         ..Material::default()
     };
     finish(
@@ -237,7 +242,6 @@ fn what_is_missing_writes_nothing() {
             "decisions",
             "todos",
             "solution",
-            "rounds",
             "lesson",
             "world"
         ]

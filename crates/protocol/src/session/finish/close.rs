@@ -37,6 +37,8 @@ pub struct Finish {
     /// Unfinished sessions of other agents that this finish takes over.
     pub takes_over: Vec<String>,
     pub lease: Option<LeaseToken>,
+    /// The calls since the task started, this one included, if they were counted.
+    pub calls: Option<u32>,
 }
 
 /// The result of a finish.
@@ -216,6 +218,7 @@ fn compose(
     touched: Vec<String>,
 ) -> Result<Vec<Missing>, WorkError> {
     let contract = std::sync::Arc::clone(&draft.project.contract);
+    draft.at_finish = true;
     let captured = session
         .map(|s| load_captured(draft.project, s))
         .transpose()?
@@ -223,6 +226,7 @@ fn compose(
     let closing = Closing {
         material: &asked.material,
         abandoned: asked.abandon.clone(),
+        calls: asked.calls,
         session,
         touched,
         captured,

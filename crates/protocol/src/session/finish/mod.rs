@@ -30,6 +30,8 @@ pub struct Closing<'c> {
     pub material: &'c Material,
     /// The reason, if the task is abandoned.
     pub abandoned: Option<String>,
+    /// The calls since the task started, if they were counted.
+    pub calls: Option<u32>,
     /// The session that ends, if one was begun.
     pub session: Option<&'c OpenSession>,
     /// Paths that this actor or an external edit changed since the session began.

@@ -54,7 +54,9 @@ pub struct Waking<'w> {
     pub delegation: Option<&'w str>,
     /// The task stated by the caller.
     pub task: Option<&'w str>,
-    near: OnceCell<Vec<PastSession>>,
+    /// The cause that the caller suspects.
+    pub suspect: Option<&'w str>,
+    newest: OnceCell<Vec<PastSession>>,
 }
 
 impl Waking<'_> {

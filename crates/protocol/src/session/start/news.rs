@@ -7,6 +7,7 @@ use quipu_text::Counter;
 
 use super::fit::render_blocks;
 use super::others::others;
+use super::worldlog::matches;
 use super::{Awake, Block, Waking};
 use crate::session::error::WorkError;
 
@@ -20,6 +21,10 @@ pub(super) fn tell_news(
     let mut blocks: Vec<Block> = Vec::new();
     if scene.show.contains(&Paragraph::Others) {
         blocks.extend(others(waking)?);
+    }
+    // A stated task is new, even where the rest is known.
+    if waking.task.is_some() {
+        blocks.extend(matches(waking)?);
     }
     let since = session.since.get(..19).unwrap_or(&session.since);
     let goes_on = match waking.say("en", "zh") {
@@ -50,6 +55,7 @@ pub(super) fn tell_news(
         scene: scene.name.clone(),
         session: Some(session.clone()),
         continues: true,
+        begun: false,
         created: Vec::new(),
         blocks,
         next,

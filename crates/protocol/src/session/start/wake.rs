@@ -5,7 +5,7 @@
 
 use std::cell::OnceCell;
 
-use quipu_contract::{Actor, ActorName, Paragraph, Scene, Tokens};
+use quipu_contract::{Actor, ActorName, Form, Paragraph, Scene, Tokens};
 use quipu_store::{OpenSession, Who};
 use quipu_text::Counter;
 use serde::Serialize;
@@ -17,13 +17,16 @@ use super::lay::lay_missing;
 use super::news::tell_news;
 use super::now::{opening, render_next};
 use super::{Block, Waking};
+use crate::files::edit::Terms;
 use crate::project::open::Project;
 use crate::project::times::now;
 use crate::session::capture::{load_captured, record_note};
 use crate::session::conversation::{Caller, begin_or_continue, find_session};
 use crate::session::delegation::child_of;
 use crate::session::error::WorkError;
+use crate::session::finish::may_write;
 use crate::session::subagent::{find_parent, subagent_text};
+use crate::worldlog::{NewTask, begin_task, has_task};
 
 /// Below this budget, the steps at the end use their short form: memory matters more than
 /// instructions for saving it.
@@ -36,8 +39,11 @@ pub struct StartRequest {
     pub budget: Tokens,
     pub scene: Option<String>,
     pub delegation: Option<String>,
-    /// The caller's task: patterns and past sessions are matched against it.
+    /// The caller's task: patterns and past sessions are matched against it. It becomes the current
+    /// task, unless there is one.
     pub task: Option<String>,
+    /// The cause that the caller suspects.
+    pub suspect: Option<String>,
     /// Do not record anything. This always applies to a person.
     pub peek: bool,
     /// Show everything, even to an agent that has already received a full start.
@@ -52,6 +58,9 @@ pub struct Awake {
     pub session: Option<OpenSession>,
     /// The session was already open and continues.
     pub continues: bool,
+    /// Whether the stated task became the current one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub begun: bool,
     /// Missing files that were created.
     pub created: Vec<String>,
     pub blocks: Vec<Block>,
@@ -146,7 +155,8 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
             .or_else(|| recent.iter().find(|e| e.who == mine).map(|e| e.seq)),
         delegation: delegation.as_deref(),
         task: request.task.as_deref(),
-        near: OnceCell::new(),
+        suspect: request.suspect.as_deref(),
+        newest: OnceCell::new(),
     };
     if let (Some(session), Some(own)) = (&current, &own)
         && own.told.is_some()
@@ -165,7 +175,9 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
                 )?;
             }
         }
+        let begun = !is_looking && begin_stated(project, &actor, request)?;
         return Ok(Awake {
+            begun,
             created,
             actor,
             ..news
@@ -204,6 +216,7 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
             json!({"told": true}),
         )?;
     }
+    let begun = !is_looking && begin_stated(project, &actor, request)?;
     let counter = Counter::O200k;
     let ending = format!(
         "## {}\n\n{}\n",
@@ -231,6 +244,7 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
         scene: scene.name,
         session,
         continues,
+        begun,
         created,
         blocks,
         next,
@@ -247,6 +261,7 @@ fn awake_subagent(project: &Project, actor: Actor, scene: Scene) -> Awake {
     Awake {
         scene: scene.name,
         session: None,
+        begun: false,
         continues: true,
         created: Vec::new(),
         blocks: Vec::new(),
@@ -256,6 +271,33 @@ fn awake_subagent(project: &Project, actor: Actor, scene: Scene) -> Awake {
         text,
         actor,
     }
+}
+
+/// Starts the task that the caller states, if its role keeps one and none is under way.
+fn begin_stated(
+    project: &Project,
+    actor: &Actor,
+    request: &StartRequest,
+) -> Result<bool, WorkError> {
+    let Some(description) = request.task.clone() else {
+        return Ok(false);
+    };
+    let is_kept = project.contract.of_form(Form::Task).next().is_some();
+    if !is_kept || !may_write(project, actor, Form::Task) || has_task(project, actor)? {
+        return Ok(false);
+    }
+    let terms = Terms {
+        why: format!("task start: {description}"),
+        ..Terms::default()
+    };
+    let new = NewTask {
+        description,
+        kind: "task".into(),
+        suspect: request.suspect.clone(),
+        ..NewTask::default()
+    };
+    begin_task(project, actor, &terms, new)?;
+    Ok(true)
 }
 
 fn shows_one_order(scene: &Scene) -> bool {

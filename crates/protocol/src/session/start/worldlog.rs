@@ -1,6 +1,6 @@
 //! Paragraphs about the world, the current task, related knowledge, and past sessions.
 //!
-//! Only the newest sessions, and sessions with names that share words with the task, are read.
+//! The newest sessions are read for lists; a task is matched with the cache of all of them.
 
 use quipu_contract::{Form, Paragraph, facts};
 use quipu_text::Document;
@@ -13,8 +13,8 @@ use crate::files::quote::{below, headline};
 use crate::project::forms::{list_form, resolve_form};
 use crate::session::error::WorkError;
 use crate::worldlog::{
-    MatchKind, PastSession, Session, Standing, Task, load_sessions, match_task, near_sessions,
-    pattern_after, propose, read_knowledge, read_task,
+    MatchKind, PastSession, Session, Standing, Task, find_matches, newest_sessions, pattern_after,
+    propose, read_knowledge, read_task,
 };
 
 /// The numbers of lessons and past sessions shown.
@@ -88,8 +88,8 @@ pub(super) fn task(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
         .map(|p| format!("{}{p}", waking.say(", pattern ", "，模式 ")))
         .unwrap_or_default();
     block.entries.push(match waking.say("en", "zh") {
-        "zh" => format!("（开始于 {started}，已 {} 轮{pattern}）", task.rounds),
-        _ => format!("(since {started}, {}{pattern})", rounds(task.rounds)),
+        "zh" => format!("（开始于 {started}{pattern}）"),
+        _ => format!("(since {started}{pattern})"),
     });
     for todo in &task.todos {
         let sign = match todo.standing {
@@ -129,7 +129,7 @@ pub(super) fn knowledge(waking: &Waking<'_>) -> Result<Option<Block>, WorkError>
     let is_own =
         |past: &Session| own.is_some() && past.agent.as_ref().map(|a| a.to_lowercase()) == own;
     let newest: Vec<Session> = waking
-        .near()?
+        .newest()?
         .iter()
         .map(|(_, past)| past)
         .filter(|past| is_own(past))
@@ -227,14 +227,8 @@ pub(super) fn matches(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     let Some(task) = waking.topic()? else {
         return Ok(None);
     };
-    let mut patterns = Vec::new();
-    let mut path = String::new();
-    if waking.readable(Form::Knowledge).is_some() {
-        let formed = load_formed(waking.project, waking.actor, Form::Knowledge)?;
-        patterns = read_knowledge(&formed.text).patterns;
-        path = formed.path.as_str().to_owned();
-    }
-    let found = match_task(&task, &path, &patterns, waking.near()?);
+    let (task, suspect) = task;
+    let found = find_matches(waking.project, waking.actor, &task, suspect.as_deref())?;
     if found.is_empty() {
         return Ok(None);
     }
@@ -275,11 +269,11 @@ fn rounds(count: u32) -> String {
 
 /// The newest sessions of all agents.
 pub(super) fn sessions(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
-    let near = waking.near()?;
-    if near.is_empty() {
+    let known = waking.newest()?;
+    if known.is_empty() {
         return Ok(None);
     }
-    let newest: Vec<&PastSession> = near.iter().rev().take(SESSIONS_TOLD).collect();
+    let newest: Vec<&PastSession> = known.iter().rev().take(SESSIONS_TOLD).collect();
     let mut block = Block::new(
         Paragraph::Sessions,
         waking.say("Newest sessions", "最近的会话"),
@@ -309,27 +303,23 @@ pub(super) fn sessions(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> 
 }
 
 impl Waking<'_> {
-    /// The text to match: the caller's stated task, or the current task.
-    fn topic(&self) -> Result<Option<String>, WorkError> {
+    /// The task to match and its suspected cause: those that the caller states, or the current ones.
+    fn topic(&self) -> Result<Option<(String, Option<String>)>, WorkError> {
         if let Some(task) = self.task {
-            return Ok(Some(task.to_owned()));
+            return Ok(Some((task.to_owned(), self.suspect.map(str::to_owned))));
         }
-        Ok(task_at_hand(self)?.map(|task| task.description))
+        Ok(task_at_hand(self)?.map(|task| (task.description, task.suspect)))
     }
 
-    /// Relevant past sessions, read once.
-    fn near(&self) -> Result<&[PastSession], WorkError> {
-        if let Some(known) = self.near.get() {
+    /// The newest past sessions, read once.
+    fn newest(&self) -> Result<&[PastSession], WorkError> {
+        if let Some(known) = self.newest.get() {
             return Ok(known);
         }
         let found = match self.project.contract.of_form(Form::Session).next() {
-            // A task is matched with all records; without one, only the newest are shown.
-            Some(_) => match self.topic()? {
-                Some(_) => load_sessions(self.project, self.actor)?,
-                None => near_sessions(self.project, self.actor, "")?,
-            },
+            Some(_) => newest_sessions(self.project, self.actor)?,
             None => Vec::new(),
         };
-        Ok(self.near.get_or_init(|| found))
+        Ok(self.newest.get_or_init(|| found))
     }
 }

@@ -446,15 +446,13 @@ impl Reader<'_> {
 
     fn key(&mut self, key: &'static str, item: &Item) {
         let whole = item.raw_whole();
-        match (key, whole.trim().parse::<u32>()) {
-            ("rounds", Ok(rounds)) => drop(self.material.rest.insert(key.into(), json!(rounds))),
-            ("rounds", Err(_)) => self.fault(
+        match key {
+            "rounds" => self.tell(
                 item.line,
-                "rounds must be a number",
-                "轮数是一个数字",
-                say(self.language, "Rounds: 1", "轮数：1"),
+                "not stored: rounds are counted from calls",
+                "未保存：轮数由系统按调用统计",
             ),
-            ("world", _) => {
+            "world" | "replaces" => {
                 if let Value::Array(list) =
                     self.material.rest.entry(key).or_insert_with(|| json!([]))
                 {

@@ -214,6 +214,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("improvement", &["improvement", "改进"]),
     ("outcome", &["outcome", "结果"]),
     ("world", &["world", "世界"]),
+    ("replaces", &["replaces", "取代"]),
 ];
 
 /// The section that a heading names. `keys` are those that the project's closers read.
