@@ -382,7 +382,7 @@ test('a learned fact is accepted, another refused', async () => {
   const { page, at, quipu, read, wrong } = await stage(() => {
     const made = novel();
     made.quipu('learn', 'who paid the smith for the iron ring?', '--to', 'characters.md#odile');
-    made.quipu('learn', 'who signed the register?', '--to', 'characters.md#pell');
+    made.quipu('learn', 'who wrote to the council?', '--to', 'characters.md#pell');
     return made;
   });
   const waiting = JSON.parse(quipu('learn', '--list', '--json')).proposals;
