@@ -1,4 +1,4 @@
-//! What is called: commands as processes, and tools of servers that speak MCP.
+//! The calls: commands as processes, and tools of servers that speak MCP.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::machine::{children_cpu, median};
 /// Calls of a round, shared by its clients.
 const CALLS: usize = 16;
 
-/// Where a case runs, and the program to call.
+/// The folder that a case runs in, and the program to call.
 #[derive(Clone)]
 pub struct Place {
     pub root: PathBuf,
@@ -74,7 +74,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 impl Case {
-    /// Where this case runs; none if its program is not installed.
+    /// The places that this case runs in; none if its program is not installed.
     pub fn places(&self, places: &[Place], folder: &Path) -> Option<Vec<Place>> {
         if self.program == "quipu" {
             return Some(places.to_vec());

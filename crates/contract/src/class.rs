@@ -27,7 +27,7 @@ pub enum Class {
     Free,
 }
 
-/// What an operation would do to one file.
+/// The effect that an operation would have on one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     Create,

@@ -21,7 +21,7 @@ pub enum Each {
     Unit,
 }
 
-/// What the report of a step says about the reports with a domain.
+/// The part of a step's report that concerns the reports with a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -74,7 +74,7 @@ pub struct Step {
     /// averaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
-    /// What its report says about the reports with a domain.
+    /// The part of its report that concerns the reports with a domain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub panel: Option<PanelPart>,
     /// The maximum number of words of its report; of characters in Chinese.
@@ -231,7 +231,7 @@ pub struct MergePart {
     pub signs: Vec<String>,
 }
 
-/// What is appended to long-term memory, and its source.
+/// The entries that are appended to long-term memory, and their source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

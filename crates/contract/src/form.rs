@@ -24,7 +24,7 @@ pub enum Form {
     World,
     /// The record of one task.
     Session,
-    /// What one agent has learnt.
+    /// The knowledge of one agent.
     Knowledge,
     /// Knowledge that people give to agents: a start names the files with their titles.
     Guidance,

@@ -516,7 +516,7 @@ pub struct StepTable {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<Merge>"))]
     pub merge: Option<Spanned<Merge>>,
-    /// What `remember` appends, and its source.
+    /// The entries that `remember` appends, and their source.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<Remember>"))]
     pub remember: Option<Spanned<Remember>>,

@@ -366,8 +366,8 @@ impl<'m> Matching<'m> {
             .filter(|taken| *taken > 0)
             .any(|taken| {
                 let value = &self.path[from..from + taken];
-                // What is tried in vain below is tried with one value: it is asked first whether
-                // the value can do.
+                // The search below tries one value at a time, so a value that cannot match is ruled
+                // out first.
                 if again && !self.can_go_on(name, value, rest, from + taken) {
                     return false;
                 }

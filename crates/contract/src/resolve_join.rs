@@ -341,7 +341,7 @@ fn settings(
     }
 }
 
-/// What a profile says about itself. A later file of the profile overrides an earlier one.
+/// The description that a profile gives of itself. A later file of the profile overrides an earlier one.
 fn described(profile: &Loaded) -> Profile {
     let mut entry = Profile {
         name: profile.name.clone(),

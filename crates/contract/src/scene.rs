@@ -86,7 +86,7 @@ pub enum Paragraph {
     Delegation,
     /// The shared world state.
     World,
-    /// What this agent has learnt.
+    /// The knowledge of this agent.
     Knowledge,
     /// This agent's current task.
     Task,

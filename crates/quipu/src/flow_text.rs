@@ -126,7 +126,7 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
     text
 }
 
-/// What the reports before a waiting gate leave to a person. A report that cannot be read is shown by
+/// The points that the reports before a waiting gate leave to a person. A report that cannot be read is shown by
 /// `status` itself.
 fn render_open(project: &Project, flow: &Flow<'_>, status: &JobStatus) -> String {
     let gate = flow.find(&status.job).map(|index| &flow.jobs[index]);

@@ -1,4 +1,4 @@
-//! What is fixed while a store is open: its folder, clock and boot, and whether it can be written.
+//! Settings that are fixed while a store is open: its folder, clock and boot, and whether it can be written.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

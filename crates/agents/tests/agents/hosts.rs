@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// What the model wants in one step.
+/// The call that the model makes in one step.
 enum Want {
     Shell(String),
     Write(String, String),
@@ -107,7 +107,7 @@ fn drive(desk: &Desk, server: &Server) {
     );
 }
 
-/// What must hold after a run, whichever the program.
+/// Checks what must hold after a run of any program.
 fn check(desk: &Desk, server: &Server, outcome: &Outcome) {
     let said = || {
         let asked: Vec<String> = server

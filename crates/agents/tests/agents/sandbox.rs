@@ -338,7 +338,7 @@ fn a_run_sees_its_own_processes_and_no_others() {
     assert!(!without_namespaces(look));
     bystander.kill().unwrap();
     bystander.wait().unwrap();
-    // Where the machine permits a namespace to this user, it is used.
+    // A machine that permits a namespace to this user uses one.
     let permitted = std::process::Command::new("unshare")
         .args(["-Upf", "--map-current-user", "--mount-proc", "true"])
         .status();

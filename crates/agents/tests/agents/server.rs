@@ -22,7 +22,7 @@ impl Request {
     }
 }
 
-/// What the server does.
+/// An answer of the server.
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// Events, each with its data.

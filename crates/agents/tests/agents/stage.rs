@@ -178,7 +178,7 @@ fn perform(act: &str) {
             }
         }
         "exit" => std::process::exit(rest.parse().unwrap()),
-        // What follows is the prompt.
+        // The rest is the prompt.
         "end" => std::process::exit(0),
         other => panic!("no act `{other}`"),
     }
@@ -218,7 +218,7 @@ fn processes(guess: &str) {
             look_at(&name);
         }
     }
-    // Where the list is denied, numbers can still be guessed.
+    // Numbers can be guessed even if the list is denied.
     look_at(guess);
     let own =
         std::fs::read("/proc/self/status").is_ok() && std::fs::read_dir("/proc/self/task").is_ok();

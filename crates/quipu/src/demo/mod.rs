@@ -35,7 +35,7 @@ enum Shown<'a> {
     Between(&'a str, &'a str),
 }
 
-/// What a demonstration ends with.
+/// The answer at the end of a demonstration.
 fn end(stage: Stage, json: serde_json::Value, last: &str) -> Answer {
     Answer::new(json, format!("{}\n{last}", stage.told))
 }

@@ -21,7 +21,7 @@ const OWN: &str = ".quipu";
 /// Files below `.quipu` that are rebuilt or empty.
 const CACHES: [&str; 4] = ["index.db", "index.db-shm", "index.db-wal", "watermarks"];
 
-/// What a removal does.
+/// The files that a removal deletes and changes.
 #[derive(Debug, Serialize)]
 pub struct Removal {
     /// Files of hosts and git that change, with what happens to each.

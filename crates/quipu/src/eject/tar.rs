@@ -22,7 +22,7 @@ pub fn pack(archive: &Path, root: &Path, paths: &[String]) -> io::Result<()> {
     match write_all(&mut file, root, paths) {
         Ok(()) => Ok(()),
         Err(error) => {
-            // What was just created is incomplete, and has nothing that is not below `root` too.
+            // The new archive is incomplete; all that it holds is below `root` too.
             let _ = std::fs::remove_file(archive);
             Err(error)
         }

@@ -18,9 +18,9 @@ pub struct SelfCheck {}
 #[derive(Debug, Serialize)]
 struct Part {
     name: String,
-    /// What was found; `None` if the part is missing.
+    /// The part that was found; `None` if it is missing.
     found: Option<String>,
-    /// What does not work without it.
+    /// The features that need it.
     without: String,
 }
 

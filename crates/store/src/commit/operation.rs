@@ -125,7 +125,7 @@ impl Operation<'_> {
         ))
     }
 
-    /// What the operation does to the file, for the class to judge.
+    /// The effect of the operation on the file, for the class to judge.
     fn act(&self, state: &FileState) -> Act {
         let is_loss = || state.flagged.as_ref().is_some_and(|(f, _)| f.is_loss());
         match self.op {

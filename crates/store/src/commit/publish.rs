@@ -145,7 +145,7 @@ impl ReceiptDetails {
     }
 }
 
-/// What is left to do for a validated change.
+/// The work that remains for a validated change.
 pub(crate) enum Work<'s> {
     /// Records to publish, with the lock, the snapshot and the rest of the receipt.
     Publish(Held<'s>, Snapshot, Vec<Record>, ReceiptDetails),

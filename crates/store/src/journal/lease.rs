@@ -28,7 +28,7 @@ pub struct Lease {
     pub(crate) boot_until_us: i64,
 }
 
-/// What the holder shows with each commit: `ID:FENCE`.
+/// The token that the holder presents with each commit: `ID:FENCE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseToken {
     pub id: String,

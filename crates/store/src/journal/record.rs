@@ -69,7 +69,7 @@ impl Kind {
     }
 }
 
-/// Who made a record.
+/// The author of a record.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Who {
     /// `person`, `agent`, `quipu`, or `external` for an edit that did not come through Quipu.
@@ -149,7 +149,7 @@ impl std::fmt::Display for Who {
     }
 }
 
-/// What a record does to a file.
+/// The action of a record on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OpKind {
@@ -163,7 +163,7 @@ pub enum OpKind {
     Keep,
 }
 
-/// What happened to one file.
+/// The change of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordOp {
     pub op: OpKind,
@@ -221,8 +221,8 @@ impl RecordOp {
 
     /// The bytes that were added or kept, or the whole text.
     ///
-    /// Of a text that is stored as a difference: what it was when it was written by this process,
-    /// else nothing.
+    /// A text that is stored as a difference is known only to the process that wrote it; for any
+    /// other process it is empty.
     pub fn content(&self) -> &[u8] {
         self.body.bytes()
     }
@@ -234,7 +234,7 @@ impl RecordOp {
     }
 }
 
-/// What a lease record says.
+/// The content of a lease record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseEvent {
     /// `take`, `renew` or `release`.
@@ -269,7 +269,7 @@ pub struct Record {
     /// A digest of the change with that key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
-    /// What the writer wanted to be remembered; not read by the store.
+    /// A note of the writer; the store does not read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<serde_json::Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -472,7 +472,7 @@ fn not_a_record(line: &[u8]) -> Unread {
 }
 
 /// Overwrites some bodies of a line with `null` and spaces: the line keeps its length and its hash.
-/// What is no longer than `null` stays.
+/// A body that is no longer than `null` stays.
 pub(crate) fn blank_bodies(line: &mut [u8], ops: &BTreeSet<usize>) {
     const NULL: &[u8] = b"null";
     let bodies = Parts::of(line).and_then(|parts| parts.bodies);
@@ -555,7 +555,7 @@ impl std::fmt::Display for Unread {
     }
 }
 
-/// What every format has.
+/// The fields that every format has.
 #[derive(Deserialize)]
 struct Envelope {
     seq: u64,

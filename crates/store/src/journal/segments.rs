@@ -388,7 +388,7 @@ impl Segments {
             } else {
                 match segment::read_rest(&self.folder, number, start) {
                     Ok(rest) => bytes.extend(trim_fill(&rest)),
-                    // What it held is lost: `verify` says so.
+                    // Its records are lost: `verify` says so.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => return Err(in_segment(number, error)),
                 }
@@ -513,7 +513,7 @@ impl Segments {
     }
 }
 
-/// What a failure to open or read a segment means.
+/// Turns a failure to open or read a segment into the store's error.
 fn in_segment(segment: u32, error: io::Error) -> StoreError {
     if error.kind() == io::ErrorKind::NotFound {
         return StoreError::Damaged {

@@ -253,7 +253,7 @@ impl Store {
             let leases: Vec<Lease> = all.into_iter().filter(|l| !l.is_over(now, boot)).collect();
             let event = match (decide(&leases, fence, now, boot), self.commit_log()) {
                 (Ok(event), _) => event,
-                // What this copy knows of leases may be old.
+                // This copy's list of leases may be old.
                 (Err(error), Some(commit_log)) if !fresh => {
                     drop(held);
                     match self.pull(commit_log, WaitPolicy::Retry) {
@@ -342,8 +342,8 @@ impl Store {
             .iter()
             .filter(|l| !l.is_over(now, boot) && l.covers(path))
         {
-            // Who got a later number for the same paths got it because this one had ended by the
-            // order's clock.
+            // A later number for the same paths was given because this lease had ended by the
+            // commit log's clock.
             let overtaken = self.commit_log().is_some()
                 && leases
                     .iter()

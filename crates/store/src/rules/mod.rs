@@ -1,4 +1,4 @@
-//! What the contract requires of texts and paths: guards, forms, flags.
+//! The contract's requirements on texts and paths: guards, forms, flags.
 
 pub(crate) mod flag;
 pub(crate) mod form_fault;
