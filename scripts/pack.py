@@ -129,18 +129,32 @@ def npm(out: pathlib.Path, version: str, files: dict[str, bytes]) -> None:
 
 
 def wheel(out: pathlib.Path, version: str, files: dict[str, bytes]) -> None:
+    """The Python package, and the program as a script of the environment."""
+    python = ROOT / "python"
+    project = tomllib.loads((python / "pyproject.toml").read_text())["project"]
+    if project["version"] != version:
+        sys.exit(f"python/pyproject.toml has version {project['version']}, Cargo.toml {version}")
     major, minor = newest_glibc(files["bin/quipu"])
     tag = f"py3-none-manylinux_{major}_{minor}_{platform.machine()}"
-    info = f"quipu-{version}.dist-info"
-    inside = {f"quipu-{version}.data/scripts/quipu": files["bin/quipu"]}
+    name = f"{project['name'].replace('-', '_')}-{version}"
+    info = f"{name}.dist-info"
+    inside = {f"{name}.data/scripts/quipu": files["bin/quipu"]}
     for path, content in files.items():
         if path.startswith("share/"):
-            inside[f"quipu-{version}.data/data/{path}"] = content
-    readme = files["share/doc/quipu/README.md"].decode()
+            inside[f"{name}.data/data/{path}"] = content
+    for place in sorted((python / "src").rglob("*")):
+        if place.suffix == ".py" or place.name == "py.typed":
+            inside[str(place.relative_to(python / "src"))] = place.read_bytes()
+    extras = [
+        f"Provides-Extra: {extra}\nRequires-Dist: {need}; extra == '{extra}'\n"
+        for extra, needs in project["optional-dependencies"].items()
+        for need in needs
+    ]
     inside[f"{info}/METADATA"] = (
-        f"Metadata-Version: 2.1\nName: quipu\nVersion: {version}\nSummary: {ABOUT}\n"
-        f"License: {LICENCE}\nRequires-Python: >=3.7\n"
-        f"Description-Content-Type: text/markdown\n\n{readme}"
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {version}\n"
+        f"Summary: {ABOUT}\nLicense: {LICENCE}\nRequires-Python: {project['requires-python']}\n"
+        f"{''.join(extras)}Description-Content-Type: text/markdown\n\n"
+        f"{(python / 'README.md').read_text()}"
     ).encode()
     inside[f"{info}/WHEEL"] = (
         f"Wheel-Version: 1.0\nGenerator: scripts/pack.py\nRoot-Is-Purelib: false\nTag: {tag}\n"
@@ -148,7 +162,7 @@ def wheel(out: pathlib.Path, version: str, files: dict[str, bytes]) -> None:
     record = f"{info}/RECORD"
     lines = [f"{path},{checksum(content)},{len(content)}" for path, content in inside.items()]
     inside[record] = "\n".join([*lines, f"{record},,", ""]).encode()
-    place = out / f"quipu-{version}-{tag}.whl"
+    place = out / f"{name}-{tag}.whl"
     with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in inside.items():
             entry = zipfile.ZipInfo(path, date_time=(1980, 1, 1, 0, 0, 0))

@@ -36,6 +36,8 @@ pub struct Session {
     pub offline: OnceLock<String>,
     /// The interface of the caller, for the journal; `None` for the command line.
     pub door: Option<&'static str>,
+    /// The input of a command whose stdin is not the caller's. `None`: stdin itself.
+    pub input: Option<Arc<str>>,
     /// Whether the caller wants JSON. Only used for output during an operation.
     pub json: bool,
     /// The project that stays open for the next call of this process. Every call gets it through
@@ -144,6 +146,7 @@ impl Session {
             offline: OnceLock::new(),
             door: None,
             means_unit,
+            input: None,
             json: false,
             kept: Arc::default(),
         })
@@ -297,8 +300,11 @@ impl Session {
         Ok(Sources::of(&self.actor, &self.folder).read(&self.folder.join(file), file)?)
     }
 
-    /// Reads stdin, which may be a file that the shell opened.
+    /// Reads stdin, which may be a file that the shell opened, or what the caller sent in its place.
     pub fn load_stdin(&self) -> Result<Vec<u8>, Failure> {
+        if let Some(input) = &self.input {
+            return Ok(input.as_bytes().to_vec());
+        }
         Ok(Sources::of(&self.actor, &self.folder).read_stdin()?)
     }
 }

@@ -6,6 +6,7 @@
 //! and stays open for the requests after it. The tools are rows of the table of operations.
 
 mod brief;
+mod command;
 mod files;
 #[cfg(feature = "fixture-door")]
 mod fixture;

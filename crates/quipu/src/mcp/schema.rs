@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::table::Operation;
 
 /// The operation's own arguments.
-fn command_of(operation: &Operation) -> Command {
+pub fn command_of(operation: &Operation) -> Command {
     (operation.augment)(
         Command::new(operation.name)
             .about(operation.about)

@@ -7,7 +7,7 @@ use quipu_contract::{Actor, ActorName};
 use serde_json::{Value, json};
 
 use super::wire::{Fault, Request, greet, render_fault, render_result};
-use super::{brief, files, tools};
+use super::{brief, command, files, tools};
 use crate::answer::Failure;
 use crate::session::Session;
 
@@ -55,6 +55,8 @@ pub struct Door<'s> {
     /// The session that `start` began on this connection. A client without hooks does not know its
     /// id, so later calls use this one.
     begun: Option<String>,
+    /// Whether the client may call any command. See [`command`].
+    commands: bool,
 }
 
 impl<'s> Door<'s> {
@@ -63,6 +65,15 @@ impl<'s> Door<'s> {
             session,
             client: None,
             begun: None,
+            commands: false,
+        }
+    }
+
+    /// Offers every command of the table beside the tools: for a client that started this process.
+    pub fn with_commands(self) -> Door<'s> {
+        Door {
+            commands: true,
+            ..self
         }
     }
 
@@ -72,6 +83,7 @@ impl<'s> Door<'s> {
             session,
             client,
             begun: None,
+            commands: false,
         }
     }
 
@@ -132,6 +144,14 @@ impl Door<'_> {
                 let result = tools::call(&self.caller(request), &request.params)?;
                 if request.params.get("name").and_then(Value::as_str) == Some("start") {
                     let begun = result["structuredContent"]["session"]["id"].as_str();
+                    self.begun = begun.map(str::to_owned).or(self.begun.take());
+                }
+                Ok(result)
+            }
+            command::METHOD if self.commands => {
+                let result = command::call(&self.caller(request), &request.params)?;
+                if request.params["words"][0] == "start" {
+                    let begun = result["data"]["session"]["id"].as_str();
                     self.begun = begun.map(str::to_owned).or(self.begun.take());
                 }
                 Ok(result)

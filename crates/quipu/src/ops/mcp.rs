@@ -73,7 +73,7 @@ impl Operate for Mcp {
                 };
                 serve(&mut server, input, output)
             }
-            _ => serve(&mut Door::new(session), input, output),
+            _ => serve(&mut Door::new(session).with_commands(), input, output),
         };
         match served {
             // A client that closed the pipe is not an error.

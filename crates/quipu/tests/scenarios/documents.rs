@@ -113,7 +113,14 @@ fn looks_like_path(code: &str) -> bool {
             || code.contains('/')
                 && matches!(
                     first,
-                    "crates" | "scripts" | "bench" | "page" | "tests" | "profiles" | "plugins"
+                    "crates"
+                        | "scripts"
+                        | "bench"
+                        | "page"
+                        | "tests"
+                        | "profiles"
+                        | "plugins"
+                        | "python"
                 ))
 }
 
