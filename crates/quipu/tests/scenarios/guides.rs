@@ -154,7 +154,7 @@ fn documents_run_as_printed() {
     }
     let root = crate::folder_of_scenarios().join("../..");
     let mut paths = vec![root.join("README.md")];
-    for folder in ["docs", "docs/guide"] {
+    for folder in ["docs", "docs/guide", "docs/tutorial"] {
         let entries = std::fs::read_dir(root.join(folder)).unwrap();
         paths.extend(entries.map(|entry| entry.unwrap().path()));
     }
