@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import pathlib
 import platform
 import re
@@ -21,6 +22,7 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ABOUT = "Memory for AI agents: Markdown and JSON under an enforced contract"
 LICENCE = "MIT OR Apache-2.0"
+OWNER = os.environ.get("OWNER", "quipu-memory")
 DOCUMENTS = ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "CHANGELOG.md"]
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 NODE = {"x86_64": "x64", "aarch64": "arm64"}
@@ -115,6 +117,8 @@ def npm(out: pathlib.Path, version: str, files: dict[str, bytes]) -> None:
         "version": version,
         "description": ABOUT,
         "license": LICENCE,
+        # By this name the MCP registry knows that server.json speaks of this package.
+        "mcpName": f"io.github.{OWNER}/quipu",
         "os": ["linux"],
         "cpu": [NODE[platform.machine()]],
         "libc": ["glibc"],
