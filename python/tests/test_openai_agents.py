@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any, cast
 
-from agents import Agent, Runner
+from agents import Agent, Runner, set_tracing_disabled
 from agents.memory import SessionSettings
 from agents.items import ModelResponse
 from agents.models.interface import Model
@@ -13,6 +13,8 @@ from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
 from quipu_memory import Project
 from quipu_memory.openai_agents import QuipuSession
+
+set_tracing_disabled(True)
 
 
 def item(text: str) -> Any:

@@ -186,6 +186,8 @@ def test_a_folder_without_a_project_is_not_found(tmp_path: Path) -> None:
         Project.open(tmp_path, agent="ada")
     with pytest.raises(NotFound):
         Project.open(tmp_path / "missing", agent="ada")
+    with pytest.raises(UsageError):
+        Project.open(tmp_path, agent="a b")
 
 
 def test_a_program_that_is_missing_or_no_quipu_is_named(folder: Path) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Sequence
 
-from ._errors import Disconnected, ProgramNotFound, UsageError, error_of
+from ._errors import Disconnected, ProgramNotFound, QuipuError, UsageError, error_of
 
 PROGRAM_VARIABLE = "QUIPU_BIN"
 _REVISION = "2025-11-25"
@@ -152,10 +152,13 @@ class _Server:
         except OSError as error:
             raise self._ended() from error
 
-    def _ended(self) -> Disconnected:
+    def _ended(self) -> QuipuError:
         self.close()
         self._stderr.seek(0)
         said = self._stderr.read().decode("utf-8", "replace").strip()
+        if self._last_id == 1 and self._process.returncode and said:
+            # It refused to start: a folder that does not exist, a name that is none.
+            return error_of({"error": said.removeprefix("error: ")}, self._process.returncode)
         return Disconnected(f"`quipu mcp` ended during the call: {said or 'it said nothing'}")
 
     def close(self) -> None:
