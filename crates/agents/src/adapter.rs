@@ -12,6 +12,12 @@ pub trait Adapter: Send + Sync {
     /// The name that the caller selected the agent by.
     fn name(&self) -> &str;
 
+    /// Checks, before any work is planned, what can be known about whether it can start: the program
+    /// is installed, the variable of the key is set.
+    fn ready(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Prepares for an assignment. The deadline starts here; the agent starts with `first`.
     fn open<'a>(&'a self, assignment: &'a Assignment, watch: Watch<'a>) -> Box<dyn Turns + 'a>;
 }
@@ -35,6 +41,10 @@ pub struct Watch<'a> {
 impl Watch<'_> {
     pub(crate) fn progress(&self, line: impl Into<String>) {
         (self.events)(Event::Progress(line.into()));
+    }
+
+    pub(crate) fn retry(&self, why: impl Into<String>) {
+        (self.events)(Event::Retry(why.into()));
     }
 }
 

@@ -7,7 +7,7 @@ use crate::adapter::{Adapter, Limit, Turns, Watch};
 use crate::assignment::{Assignment, Bounds};
 use crate::host::{Host, Places, Via};
 use crate::outcome::{Confinement, Ending, Event, Outcome, Usage};
-use crate::program::{Heard, Launch, PrivateHome, Reading, Running};
+use crate::program::{Heard, Launch, PrivateHome, Reading, Running, find_program};
 use crate::questions;
 use crate::sandbox::{Report, Sandbox};
 use crate::transcript::Transcript;
@@ -30,6 +30,10 @@ pub struct CommandAgent {
 impl Adapter for CommandAgent {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        find_program(&self.host)
     }
 
     fn open<'a>(&'a self, assignment: &'a Assignment, watch: Watch<'a>) -> Box<dyn Turns + 'a> {

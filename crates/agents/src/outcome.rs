@@ -134,6 +134,8 @@ pub enum Confinement {
 pub enum Event {
     /// One line of progress.
     Progress(String),
+    /// A failure that is retried. People should see it, because the wait may be long.
+    Retry(String),
     /// Tokens used so far in this turn.
     Usage(Usage),
     /// An access was denied.

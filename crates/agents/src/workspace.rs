@@ -52,8 +52,15 @@ pub struct Workspace<'a> {
 
 impl Workspace<'_> {
     /// Returns the text of a file: from the out folder if the agent wrote it there, else from the
-    /// view.
+    /// view. A brief names sections, `outline.md#ch01`: their file is returned.
     pub fn read(&self, path: &str) -> Result<String, WorkspaceError> {
+        match (self.read_file(path), path.rsplit_once('#')) {
+            (Err(WorkspaceError::Missing(_)), Some((file, _))) => self.read_file(file),
+            (read, _) => read,
+        }
+    }
+
+    fn read_file(&self, path: &str) -> Result<String, WorkspaceError> {
         let mut missing = WorkspaceError::Missing(path.to_string());
         for (root, relative) in self.places(path, &[self.out, self.view])? {
             match open_beneath(root, &relative, OFlags::RDONLY, path) {

@@ -12,7 +12,7 @@ use quipu_text::{Document, Level, Place as Where, SpliceError, first_sentence};
 use serde::Serialize;
 
 use crate::page::{Page, Place};
-use crate::supersede::identity;
+use crate::supersede::{identity, is_over_before, start_of};
 use crate::waiver::finding_id;
 
 /// A proposed fact.
@@ -69,9 +69,10 @@ impl Proposal {
     }
 
     /// Returns true if the entry is in its section of a text already, closed or not. Two people may
-    /// have the same fact.
+    /// have the same fact, and a fact that has ended may begin again.
     pub fn stands_in(&self, text: &str) -> bool {
         let wanted = identity(&self.entry);
+        let start = start_of(&self.entry);
         let document = Document::parse(text);
         let own = match self.section().map(|name| document.find(name)) {
             Some(Ok(section)) => document.slice(&section.body),
@@ -81,7 +82,7 @@ impl Proposal {
         own.lines().any(|line| {
             line.trim()
                 .strip_prefix("- ")
-                .is_some_and(|entry| identity(entry) == wanted)
+                .is_some_and(|entry| identity(entry) == wanted && !is_over_before(entry, start))
         })
     }
 
@@ -430,5 +431,17 @@ mod tests {
             "which hand held the lamp"
         ));
         assert!(!speaks_of("The sea was calm", "which hand held the lamp"));
+    }
+
+    #[test]
+    fn a_fact_that_has_ended_may_begin_again() {
+        let offer = |entry: &str| Proposal::of_entry(entry.into(), "characters.md#Finch".into(), 0);
+        let text = "# C\n\n## Finch\n- goes by: Tobias Finch (until ch03)\n- goes by: Tom (from ch03)\n- 化名：阿七（至 ch03）\n";
+        assert!(!offer("goes by: Tobias Finch (from ch05)").stands_in(text));
+        assert!(!offer("化名：阿七（自 ch05）").stands_in(text));
+        assert!(offer("goes by: Tobias Finch (from ch01)").stands_in(text));
+        assert!(offer("goes by: Tom (from ch03)").stands_in(text));
+        // Without a date nothing says that it is another time.
+        assert!(offer("goes by: Tobias Finch").stands_in(text));
     }
 }

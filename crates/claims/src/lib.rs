@@ -54,7 +54,7 @@ pub use merges::{Merge, find_merges};
 pub use page::{Page, Place};
 pub use passages::{Passage, Passages};
 pub use period::{Period, Point, Scenes};
-pub use prompt::{PromptLanguage, render_evidence, render_prompt};
+pub use prompt::{PromptLanguage, render_evidence, render_evidence_by_line, render_prompt};
 pub use query::{Asked, Bounds, Checked, Corpus, Judged, Verdict, check, judge_claims};
 pub use question::Question;
 pub use rename::{FixedPage, plan_rename};

@@ -158,9 +158,8 @@ fn lint_item(page: &Page, document: &Document<'_>, item: &quipu_text::Item, foun
             ),
         });
     }
-    // A premise needs no source, because the author sets it. Every other level needs one.
-    if level.is_some_and(|level| level > Level::Premise)
-        && document.links_in(&item.content).is_empty()
+    // Premises and arcs are set by the author. A fact of a chapter or a scene comes from one.
+    if level.is_some_and(|level| level > Level::Arc) && document.links_in(&item.content).is_empty()
     {
         found.push(Lint {
             at: at.clone(),
@@ -236,7 +235,7 @@ mod tests {
 
     #[test]
     fn advice_names_the_line() {
-        let text = "# C\n\n## Otto\n- [premise] never leaves the island\n- [premise] never leaves the island, because Karen drowned leaving it\n- [arc] trusts Mara\n- [chaptr] lied [→ m.md]\n- [link](m.md) is fine\n- [弧] 从不信任官府\n- scar: left palm, from ch03\n- 伤疤：左掌，自第三章\n- scar: left palm (from ch08, until ch03)\n- scar: left (from ch03)\n";
+        let text = "# C\n\n## Otto\n- [premise] never leaves the island\n- [premise] never leaves the island, because Karen drowned leaving it\n- [chapter] trusts Mara\n- [chaptr] lied [→ m.md]\n- [link](m.md) is fine\n- [弧] 从不信任官府\n- [场景] 手在抖\n- scar: left palm, from ch03\n- 伤疤：左掌，自第三章\n- scar: left palm (from ch08, until ch03)\n- scar: left (from ch03)\n";
         let page = |path: &str, tier, text: &str| Page {
             path: path.into(),
             tier,
@@ -261,10 +260,10 @@ mod tests {
                 (6, "source"),
                 (7, "level"),
                 (9, "flat"),
-                (9, "source"),
-                (10, "period"),
+                (10, "source"),
                 (11, "period"),
                 (12, "period"),
+                (13, "period"),
                 (1, "leaf")
             ]
         );

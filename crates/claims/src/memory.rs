@@ -225,7 +225,12 @@ impl Memory {
             }
             let key = key.to_lowercase();
             if let (Some(entity), true) = (entity, ALIASES.contains(&key.as_str())) {
-                self.entities[entity].names.extend(listed(value));
+                let names = &mut self.entities[entity].names;
+                for name in listed(value) {
+                    if !names.contains(&name) {
+                        names.push(name);
+                    }
+                }
             }
             if let (Some(entity), true) = (entity, AVOID.contains(&key.as_str())) {
                 let name = self.entities[entity].name.clone();
@@ -332,7 +337,7 @@ impl Memory {
                 for part in entity
                     .name
                     .split(' ')
-                    .filter(|part| part.chars().count() > 2)
+                    .filter(|part| part.chars().count() > 2 && !is_particle(part))
                 {
                     parts.entry(part.to_owned()).or_default().push(nth);
                 }
@@ -345,7 +350,10 @@ impl Memory {
             .collect();
         for (part, owners) in parts {
             if let ([owner], false) = (owners.as_slice(), whole.contains(&part)) {
-                self.entities[*owner].names.push(part);
+                let names = &mut self.entities[*owner].names;
+                if !names.contains(&part) {
+                    names.push(part);
+                }
             }
         }
     }
@@ -399,6 +407,14 @@ impl Memory {
                 .is_some_and(|owner| owner == entity || self.entities[owner].name == *name)
         })
     }
+}
+
+/// Returns whether a capitalised part of a name names nobody by itself, as in "The Patience".
+fn is_particle(part: &str) -> bool {
+    const PARTICLES: &[&str] = &[
+        "The", "And", "For", "From", "With", "Von", "Van", "Der", "Den", "Des", "Del", "Los", "Las",
+    ];
+    PARTICLES.contains(&part)
 }
 
 /// Returns true if a fact only lists aliases.
@@ -537,6 +553,26 @@ mod tests {
         assert_eq!(owner(people, "68").as_deref(), Some("周国梁"));
         assert_eq!(owner(people, "8").as_deref(), Some("丁丁"));
         assert_eq!(owner("# Notes\n- age: 68\n", "68"), None);
+    }
+
+    #[test]
+    fn short_names_are_listed_once_and_name_somebody() {
+        let page = Page {
+            path: "c.md".into(),
+            tier: Tier::L1,
+            is_memory: true,
+            form: None,
+            text:
+                "# C\n\n## Tobias Finch\n- aliases: Finch, the boy\n- aliases: Finch, Tom Wray\n\n## The Patience\n- a cutter\n"
+                    .into(),
+        };
+        let memory = Memory::of(&[page]);
+        assert_eq!(
+            memory.entities[0].names,
+            ["Tobias Finch", "Finch", "the boy", "Tom Wray", "Tobias"]
+        );
+        assert_eq!(memory.entities[1].names, ["The Patience", "Patience"]);
+        assert!(memory.mentions("The lamp went out.").is_empty());
     }
 
     #[test]

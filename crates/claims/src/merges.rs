@@ -11,6 +11,7 @@ use crate::keys::{canonical, gist};
 use crate::memory::{Fact, Memory, is_alias};
 use crate::page::Place;
 use crate::period::Period;
+use crate::state::Kind;
 use crate::waiver::finding_id;
 use crate::words::has_han;
 
@@ -59,8 +60,13 @@ pub fn find_merges(memory: &Memory, last: Option<u64>) -> Vec<Merge> {
             continue;
         };
         let is_old = last.is_some_and(|last| until.chapter + RECENT <= last);
-        if is_old && is_light(fact) && is_followed(memory, &facts, fact) && !is_cited(memory, fact)
-        {
+        if !is_old || !is_light(fact) {
+            continue;
+        }
+        if is_learnt(memory, &facts, fact) {
+            let why = format!("it ended in {until}, and a line says since when it is known");
+            found.push(merge(memory, fact, None, why));
+        } else if is_followed(memory, &facts, fact) && !is_cited(memory, fact) {
             let why = format!(
                 "it ended in {until}, a later line follows it, and nothing else mentions it"
             );
@@ -142,6 +148,17 @@ fn is_followed(memory: &Memory, facts: &[&Fact], fact: &Fact) -> bool {
     later.any(|other| is_same_owner(memory, other, fact) || gist(&other.value) == gist(&fact.value))
 }
 
+/// Returns true if a fact says that its owner does not know something, and a later one that they do.
+fn is_learnt(memory: &Memory, facts: &[&Fact], fact: &Fact) -> bool {
+    let knows = |other: &&&Fact| {
+        other.kind() == Some(Kind::Knows)
+            && is_same_owner(memory, other, fact)
+            && gist(&other.value) == gist(&fact.value)
+            && other.period.from >= fact.period.until
+    };
+    fact.kind() == Some(Kind::DoesNotKnow) && facts.iter().any(|other| knows(&other))
+}
+
 /// Returns true if a line of another key or owner mentions the value of a fact.
 fn is_cited(memory: &Memory, fact: &Fact) -> bool {
     let said = gist(&fact.value);
@@ -210,5 +227,13 @@ mod tests {
         assert_eq!(found(&ines.replace("until ch02", "until ch05")), []);
         let chinese = "## 裘望\n- 所在：磨坊（自 ch01，至 ch02）\n- 所在：盐田（自 ch02）\n";
         assert_eq!(found(chinese), [(2, None)]);
+    }
+
+    #[test]
+    fn what_was_learnt_long_ago_is_no_longer_unknown() {
+        let text = "## Hale\n- does not know: the light stood dark (until ch02)\n- knows: the light stood dark (from ch02)\n- does not know: who cut the page\n\n## 沈砚\n- 不知道：灯灭过（至 ch03）\n- 知道：灯灭过（自 ch03）\n";
+        assert_eq!(found(text), [(2, None), (7, None)]);
+        let recent = text.replace("ch02", "ch05").replace("ch03", "ch05");
+        assert_eq!(found(&recent), []);
     }
 }

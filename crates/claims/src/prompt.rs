@@ -90,6 +90,16 @@ pub fn render_prompt(
 /// that are not of one paragraph. The place of a line follows from its number, so a prompt does not
 /// pay for it.
 pub fn render_evidence(evidence: &[Evidence]) -> String {
+    list_evidence(evidence, &|nth, _| nth + 1)
+}
+
+/// Lists evidence once for several scenes, in file order, each line with its line number in the
+/// file.
+pub fn render_evidence_by_line(evidence: &[Evidence]) -> String {
+    list_evidence(evidence, &|_, one| one.at.line)
+}
+
+fn list_evidence(evidence: &[Evidence], number: &dyn Fn(usize, &Evidence) -> usize) -> String {
     let mut text = String::new();
     let (mut file, mut about, mut line) = ("", "", 0);
     for (nth, one) in evidence.iter().enumerate() {
@@ -106,7 +116,7 @@ pub fn render_evidence(evidence: &[Evidence]) -> String {
             about = &one.about;
         }
         line = one.at.line;
-        let _ = writeln!(text, "{} {}", nth + 1, labelled(one));
+        let _ = writeln!(text, "{} {}", number(nth, one), labelled(one));
     }
     text.trim_start().to_owned()
 }

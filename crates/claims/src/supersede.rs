@@ -120,6 +120,19 @@ pub(crate) fn identity(entry: &str) -> String {
     bare.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Returns the chapter from which an entry holds, stated or implied by its source.
+pub(crate) fn start_of(entry: &str) -> Option<Point> {
+    Entry::read(entry, &Scenes::default()).period.from
+}
+
+/// Returns true if an entry has ended at a point or before it.
+pub(crate) fn is_over_before(entry: &str, point: Option<Point>) -> bool {
+    let until = Entry::read(entry, &Scenes::default()).period.until;
+    until
+        .zip(point)
+        .is_some_and(|(until, point)| !point.is_before(until))
+}
+
 /// An open entry of memory as a fact.
 struct Entry {
     path: String,

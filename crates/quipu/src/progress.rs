@@ -127,6 +127,7 @@ impl Progress {
                     indented(line.trim_end())
                 )
             }
+            Event::Retry { job, why } => format!("retrying   {job}: {}", indented(why)),
             Event::Denied { job, attempt } => format!("denied     {job}: {}", indented(attempt)),
             Event::VerificationOnly { job, why } => {
                 format!(

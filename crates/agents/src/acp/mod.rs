@@ -12,7 +12,7 @@ use crate::assignment::Assignment;
 use crate::command::{conclude, not_started, plan_places, prepare_home};
 use crate::host::Host;
 use crate::outcome::{Attempt, Ending, Event, Outcome, Usage};
-use crate::program::{Launch, PrivateHome};
+use crate::program::{Launch, PrivateHome, find_program};
 use crate::sandbox::Sandbox;
 use crate::transcript::Transcript;
 use serde_json::{Value, json};
@@ -32,6 +32,10 @@ pub struct AcpAgent {
 impl Adapter for AcpAgent {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        find_program(&self.host)
     }
 
     fn open<'a>(&'a self, assignment: &'a Assignment, watch: Watch<'a>) -> Box<dyn Turns + 'a> {

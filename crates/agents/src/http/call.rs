@@ -22,6 +22,9 @@ pub const RETRIES: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Interval at which the stop flag and the deadline are checked.
 const LOOK: Duration = Duration::from_millis(50);
+/// Longest body that is read of a server that does not stream. A longer one is cut, and is then no
+/// JSON.
+const LARGEST_BODY: u64 = 16 << 20;
 
 /// The address and headers of a call.
 #[derive(Clone, Debug)]
@@ -116,7 +119,7 @@ impl Caller<'_> {
                 return Err(ending);
             }
             self.watch
-                .progress(format!("{ending}; retrying in {} ms", wait.as_millis()));
+                .retry(format!("{ending}; retrying in {} ms", wait.as_millis()));
             self.rest(wait)?;
             left -= 1;
             pause *= 2;
@@ -272,6 +275,11 @@ fn exchange(endpoint: Endpoint, body: String, limit: Limit) -> Receiver<Came> {
         let retry_after = seconds
             .filter(|value| (0.0..1e6).contains(value))
             .map(Duration::from_secs_f64);
+        let is_json = response
+            .headers()
+            .get("content-type")
+            .and_then(|value| value.to_str().ok())
+            .is_some_and(|value| value.trim_start().starts_with("application/json"));
         let reader = response.into_body().into_reader();
         if status != 200 {
             let mut body = Vec::new();
@@ -283,6 +291,16 @@ fn exchange(endpoint: Endpoint, body: String, limit: Limit) -> Receiver<Came> {
                 retry_after,
                 body,
             });
+            return;
+        }
+        if is_json {
+            // Some servers do not stream: the body is the whole answer.
+            let came = match std::io::read_to_string(reader.take(LARGEST_BODY)) {
+                Ok(body) => Came::Event(body),
+                Err(why) => Came::Failed(why.to_string()),
+            };
+            // The receiver may have been dropped.
+            let _ = sender.send(came).and_then(|()| sender.send(Came::End));
             return;
         }
         let mut stream = BufReader::new(reader);

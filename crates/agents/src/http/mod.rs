@@ -100,6 +100,10 @@ impl Adapter for HttpAgent {
         &self.name
     }
 
+    fn ready(&self) -> Result<(), String> {
+        self.endpoint().map(|_| ())
+    }
+
     fn open<'a>(&'a self, assignment: &'a Assignment, watch: Watch<'a>) -> Box<dyn Turns + 'a> {
         Box::new(HttpTurns {
             agent: self,

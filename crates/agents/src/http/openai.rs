@@ -105,16 +105,15 @@ impl Assembly for Stream {
         let Some(choice) = choices.first() else {
             return Step::More;
         };
-        if let Some(text) = choice.pointer("/delta/content").and_then(Value::as_str) {
+        // A server that does not stream sends one whole message.
+        let said = choice.get("delta").or_else(|| choice.get("message"));
+        let said = said.unwrap_or(&Value::Null);
+        if let Some(text) = said.get("content").and_then(Value::as_str) {
             self.reply.text.push_str(text);
         }
-        for piece in choice
-            .pointer("/delta/tool_calls")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
-            self.take_call(piece);
+        let calls = said.get("tool_calls").and_then(Value::as_array);
+        for (nth, piece) in (0..).zip(calls.into_iter().flatten()) {
+            self.take_call(nth, piece);
         }
         match choice.get("finish_reason").and_then(Value::as_str) {
             None => return Step::More,
@@ -139,11 +138,11 @@ impl Stream {
     /// Highest index of a tool call in one answer. A larger index from the server is clamped to it.
     const MOST_CALLS: u64 = 128;
 
-    fn take_call(&mut self, piece: &Value) {
+    fn take_call(&mut self, nth: u64, piece: &Value) {
         let index = piece
             .get("index")
             .and_then(Value::as_u64)
-            .unwrap_or(0)
+            .unwrap_or(nth)
             .min(Self::MOST_CALLS) as usize;
         if self.reply.calls.len() <= index {
             self.reply.calls.resize_with(index + 1, ToolCall::default);

@@ -174,6 +174,14 @@ impl Launch<'_> {
     }
 }
 
+/// Checks that the program of a host exists. A name with a placeholder is known only at the start.
+pub fn find_program(host: &Host) -> Result<(), String> {
+    match host.program.as_deref() {
+        Some(name) if !name.contains("{{") => resolve_program(name).map(|_| ()),
+        _ => Ok(()),
+    }
+}
+
 /// Resolves a program by its name in `PATH` or by its path; `~` is the caller's home.
 pub fn resolve_program(name: &str) -> Result<PathBuf, String> {
     if name.contains('/') {

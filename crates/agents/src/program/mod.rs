@@ -7,5 +7,5 @@ mod running;
 
 pub(crate) use answer::Reading;
 pub(crate) use home::PrivateHome;
-pub(crate) use launch::Launch;
+pub(crate) use launch::{Launch, find_program};
 pub(crate) use running::{Heard, Running};

@@ -212,6 +212,35 @@ fn a_model_lists_reads_writes_and_ends() {
 }
 
 #[test]
+fn a_server_that_does_not_stream_is_understood() {
+    let whole = |message: Value, reason: &str| {
+        let body = json!({
+            "choices": [{ "index": 0, "message": message, "finish_reason": reason }],
+            "usage": { "prompt_tokens": 100, "completion_tokens": 10 },
+        });
+        Reply::Json(body.to_string())
+    };
+    let call = |id: &str, name: &str, arguments: Value| json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments.to_string() } });
+    let server = Server::scripted(vec![
+        whole(
+            json!({ "role": "assistant", "content": null, "tool_calls": [
+                call("a", "list_files", json!({})),
+                call("b", "write_file", json!({ "path": "drafts/ch01.md", "content": "# 第一章\n" })),
+            ] }),
+            "tool_calls",
+        ),
+        whole(json!({ "role": "assistant", "content": "done" }), "stop"),
+    ]);
+    let desk = desk_with(Form::Openai, &server, "");
+    let outcome = desk.run();
+    assert_eq!(outcome.ending, Ending::Finished { exit: None });
+    assert_eq!(outcome.final_message.as_deref(), Some("done"));
+    assert_eq!(server.requests().len(), 2, "no answer was asked for again");
+    let files = collect(&desk.assignment).files;
+    assert_eq!(files[0].1, "# 第一章\n".as_bytes());
+}
+
+#[test]
 fn tools_reach_nothing_outside_the_room() {
     for form in FORMS {
         let mut desk = Desk::new();
@@ -353,10 +382,11 @@ fn failures_of_the_moment_are_tried_again() {
             Reply::Torn(form.begins("half of it")),
             form.says("whole"),
         ]);
-        assert_eq!(
-            desk_with(form, &torn, "").run().final_message.as_deref(),
-            Some("whole")
-        );
+        let desk = desk_with(form, &torn, "");
+        assert_eq!(desk.run().final_message.as_deref(), Some("whole"));
+        let told = desk.events.lock().unwrap();
+        let is_retry = |event: &Event| matches!(event, Event::Retry(_));
+        assert!(told.iter().any(is_retry), "{told:?}");
     }
 }
 

@@ -19,7 +19,10 @@ pub struct About<'m> {
 /// Returns who holds an object and who is at a place, over the whole story.
 pub fn facts_about<'m>(memory: &'m Memory, thing: &Entity) -> Vec<About<'m>> {
     let names: Vec<String> = thing.names.iter().map(|name| gist(name)).collect();
-    let is_named = |text: &str| names.contains(&gist(text));
+    let is_named = |text: &str| {
+        let said = gist(text);
+        names.iter().any(|name| is_called(&said, name))
+    };
     let about = |fact: &'m Fact| {
         let who = memory.entities[memory.first_of(fact.entity?)].name.as_str();
         let what = match fact.kind()? {
@@ -31,6 +34,22 @@ pub fn facts_about<'m>(memory: &'m Memory, thing: &Entity) -> Vec<About<'m>> {
     };
     let facts = memory.facts.iter().filter(|fact| !fact.is_event);
     facts.filter_map(about).collect()
+}
+
+/// Returns whether a description is about the thing of this name: `cut page of the log` is about the
+/// `cut page`, 航海日志的残页 about the 残页.
+fn is_called(said: &str, name: &str) -> bool {
+    const BEFORE_DETAILS: &[&str] = &["of", "from", "with", "on", "in", "for", "under"];
+    said == name
+        || said.strip_prefix(name).is_some_and(|rest| {
+            let next = rest
+                .strip_prefix(' ')
+                .and_then(|rest| rest.split(' ').next());
+            next.is_some_and(|word| BEFORE_DETAILS.contains(&word))
+        })
+        || said
+            .strip_suffix(name)
+            .is_some_and(|rest| rest.ends_with('的'))
 }
 
 impl Memory {
@@ -49,5 +68,20 @@ impl Memory {
             at: crate::page::Place::new("", 0),
         });
         self.entities.len() - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_called;
+
+    #[test]
+    fn a_thing_is_found_under_its_name_without_its_details() {
+        assert!(is_called("cut page of the log", "cut page"));
+        assert!(is_called("brass key on a cord", "brass key"));
+        assert!(is_called("航海日志的残页", "残页"));
+        assert!(!is_called("cut page holder", "cut page"));
+        assert!(!is_called("keyring", "key"));
+        assert!(!is_called("brass key", "key"));
     }
 }

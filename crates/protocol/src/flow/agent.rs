@@ -104,6 +104,8 @@ impl Ended {
 pub enum AgentReport {
     /// One line about its progress.
     Progress(String),
+    /// A failure that it retries.
+    Retry(String),
     /// An access refused by the sandbox.
     Denied(String),
     /// No sandbox confines the agent, only the check of its outputs. Contains the reason.

@@ -469,6 +469,7 @@ impl Attempt<'_, '_> {
         let job = self.chosen.planned.job.clone();
         self.engine.tell(match told {
             AgentReport::Progress(line) => Event::Progress { job, line },
+            AgentReport::Retry(why) => Event::Retry { job, why },
             AgentReport::Denied(attempt) => Event::Denied { job, attempt },
             AgentReport::VerificationOnly(why) => Event::VerificationOnly { job, why },
         });

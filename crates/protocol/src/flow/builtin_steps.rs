@@ -390,11 +390,12 @@ impl Engine<'_> {
     ) -> Result<String, Stuck> {
         let stuck = |error: MemoryError| Stuck::Message(error.to_string());
         let asked = sort_offers(&self.project.contract, planned, report);
-        let mut waiting = asked.left.len();
+        let (mut waiting, mut known) = (asked.left.len(), 0);
         let mut memory = MemoryFiles::read(self.project).map_err(stuck)?;
         for (file, offers) in &asked.by_file {
             let added = with_entries(&mut memory, file, offers).map_err(stuck)?;
             waiting += added.left;
+            known += added.known;
             if added.added > 0 {
                 grown.push(match added.closed {
                     0 => format!("{file} (+{})", added.added),
@@ -403,9 +404,13 @@ impl Engine<'_> {
             }
         }
         made.ops.extend(memory.into_ops());
-        Ok(match waiting {
+        let known = match known {
             0 => String::new(),
-            _ => format!("; {waiting} left for a person: quipu learn --list"),
+            _ => format!("; {known} already there"),
+        };
+        Ok(match waiting {
+            0 => known,
+            _ => format!("{known}; {waiting} left for a person: quipu learn --list"),
         })
     }
 

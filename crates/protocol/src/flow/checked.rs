@@ -4,6 +4,9 @@
 //! The findings are those of the deterministic judges. The agent judges the rest; what it writes is
 //! never taken for a finding of Quipu.
 
+use std::collections::BTreeSet;
+
+use quipu_claims::Evidence;
 use quipu_contract::{Actor, ProjectPath};
 
 use super::attempt::{AttemptError, ChosenJob};
@@ -114,13 +117,13 @@ pub(super) fn render_conflicts(checking: &Checking) -> String {
     checking.conflicts.iter().map(line).collect()
 }
 
-/// Renders the evidence of each scene: what is known of everyone and everything in it.
+/// Renders what is written about everyone and everything in the text: once for all its scenes, with
+/// the lines that a report cites.
 pub(super) fn render_evidence(checking: &Checking) -> String {
-    let here = checking.path.as_deref().unwrap_or_default();
-    let scenes = checking.scenes.iter().map(|found| {
-        let lines = (found.scene.first_line, found.scene.last_line);
-        let evidence = quipu_claims::render_evidence(&found.evidence);
-        format!("{here}:{}-{}\n{}\n\n", lines.0, lines.1, evidence.trim())
-    });
-    scenes.collect()
+    let scenes = checking.scenes.iter();
+    let mut all: Vec<Evidence> = scenes.flat_map(|found| found.evidence.clone()).collect();
+    all.sort_by(|a, b| a.at.cmp(&b.at));
+    let mut seen = BTreeSet::new();
+    all.retain(|one| seen.insert((one.at.clone(), one.text.clone())));
+    quipu_claims::render_evidence_by_line(&all)
 }

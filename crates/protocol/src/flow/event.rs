@@ -35,6 +35,11 @@ pub enum Event {
         job: Job,
         line: String,
     },
+    /// An agent's call failed and is retried.
+    Retry {
+        job: Job,
+        why: String,
+    },
     /// An agent tried to access something outside its grants and was refused.
     Denied {
         job: Job,

@@ -58,6 +58,8 @@ pub struct Decided {
     pub open: Vec<OpenPoint>,
     /// Whether the decision excuses a failed job: the flow goes on without its result.
     pub excused: bool,
+    /// Sealed files of an approved gate that were there already and stay as they are.
+    pub kept: Vec<ProjectPath>,
 }
 
 /// Records a decision. If the files of an approved gate are missing, they are created from the
@@ -144,6 +146,16 @@ pub fn decide_gate(
         ops.extend(declare_units(project, &plan)?);
         declared = plan.fresh(&project.contract).cloned().collect();
     }
+    let mut kept: Vec<ProjectPath> = Vec::new();
+    if ruling == AttemptResult::Approved && gate {
+        let sealed = planned.required().map(|output| &output.path);
+        for path in sealed.filter(|path| ops.iter().all(|op| op.path() != *path)) {
+            if project.contract.class(path) == Class::Sealed && project.store.read(path)?.is_some()
+            {
+                kept.push(path.clone());
+            }
+        }
+    }
     let made = ops.iter().map(|op| op.path().to_string()).collect();
     let excused = ruling == AttemptResult::Approved
         && status.state == State::Failed
@@ -184,6 +196,7 @@ pub fn decide_gate(
         stale,
         open,
         excused,
+        kept,
     })
 }
 

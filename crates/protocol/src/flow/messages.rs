@@ -142,9 +142,12 @@ pub fn findings(language: Language, path: &str, conflicts: &str, evidence: Optio
     if let Some(evidence) = evidence {
         text.push_str(match language {
             Language::En => {
-                "\nClaims that no rule decided, each with what is written about it. Judge them:\n\n"
+                "\nWhat is written about the people, places and things of the text, with line numbers. \
+                 Judge by it the claims that no rule decided:\n\n"
             }
-            Language::Zh => "\n规则未能判定的说法，各附相关的已有内容，由你判断：\n\n",
+            Language::Zh => {
+                "\n关于文中人物、地点与物件的已有内容，附行号。规则未能判定的说法，请据此判断：\n\n"
+            }
         });
         text.push_str(&none(evidence));
     }

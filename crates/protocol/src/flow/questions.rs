@@ -72,7 +72,7 @@ impl Engine<'_> {
                 };
                 let evidence = render_evidence(&checking);
                 Ok(format!(
-                    "Conflicts:\n{conflicts}\nEvidence for other claims:\n{evidence}"
+                    "Conflicts:\n{conflicts}\nWhat is written about the rest, with line numbers:\n{evidence}"
                 ))
             }
             other => Err(format!("unknown question `{other}`")),

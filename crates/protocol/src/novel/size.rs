@@ -3,7 +3,7 @@
 //! Memory is a cache of the manuscripts: if it outgrows them, extraction copies instead of
 //! distilling.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quipu_claims::chapter_number;
 use quipu_contract::{Actor, ProjectPath};
@@ -23,7 +23,7 @@ pub struct MemorySize {
     pub memory: u64,
     pub manuscripts: u64,
     pub chapters: usize,
-    /// The tokens of the lines that link to each chapter.
+    /// The tokens of the lines that link to each final chapter.
     pub by_chapter: BTreeMap<u64, u64>,
 }
 
@@ -50,6 +50,7 @@ pub fn memory_size(project: &Project, actor: &Actor) -> Result<Option<MemorySize
         chapters: 0,
         by_chapter: BTreeMap::new(),
     };
+    let mut finals = BTreeSet::new();
     for page in gather(project, actor)?.pages {
         let Ok(path) = ProjectPath::parse(&page.path) else {
             continue;
@@ -61,6 +62,7 @@ pub fn memory_size(project: &Project, actor: &Actor) -> Result<Option<MemorySize
         if page.tier == Tier::L2 {
             size.manuscripts += tokens();
             size.chapters += 1;
+            finals.extend(chapter_number(&page.path));
         } else if files
             .iter()
             .any(|file| file.matches(path.as_str()).is_some())
@@ -73,6 +75,9 @@ pub fn memory_size(project: &Project, actor: &Actor) -> Result<Option<MemorySize
             }
         }
     }
+    // A thread may name the chapter in which it will be planted.
+    size.by_chapter
+        .retain(|chapter, _| finals.contains(chapter));
     Ok((size.chapters > 0).then_some(size))
 }
 

@@ -169,6 +169,7 @@ impl Agent for ExternalAgent {
         let told = watch.told;
         let events = |event: quipu_agents::Event| match event {
             quipu_agents::Event::Progress(line) => told(AgentReport::Progress(line)),
+            quipu_agents::Event::Retry(why) => told(AgentReport::Retry(why)),
             quipu_agents::Event::Denied(attempt) if Path::new(&attempt.path).starts_with(&root) => {
                 told(AgentReport::Denied(render(&attempt, &root)));
             }

@@ -51,6 +51,13 @@ pub fn agent<'c>(
         _ => {}
     }
     let (agent, server) = resolve(asked, model, contract, root)?;
+    // Otherwise each job would fail as often as it may, and then wait for a person.
+    agent.ready().map_err(|why| {
+        Failure::usage(
+            format!("agent `{}` cannot start: {why}", agent.name()),
+            "quipu self check     (shows which agent programs are installed)",
+        )
+    })?;
     Ok(Box::new(ExternalAgent::new(
         agent,
         contract.language,

@@ -179,7 +179,7 @@ fn rule_zh(class: Class) -> &'static str {
 }
 
 /// A path as one word of a shell command.
-fn shell_word(path: &str) -> String {
+pub(crate) fn shell_word(path: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+@%,:=".contains(c);
     if path.chars().all(is_plain) && !path.starts_with('-') {
         path.to_owned()

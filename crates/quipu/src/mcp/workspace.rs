@@ -105,6 +105,10 @@ mod tests {
             "# 大纲\n"
         );
         assert_eq!(
+            call("read_file", json!({"path": "outline.md#ch01"})).unwrap()["structuredContent"]["text"],
+            "# 大纲\n"
+        );
+        assert_eq!(
             call("list_files", json!({})).unwrap()["content"][0]["text"],
             "outline.md"
         );

@@ -63,6 +63,13 @@ impl Operate for Check {
         if self.memory {
             return super::memory_check::answer(&project, &session.actor);
         }
+        if self.tokens == Some(0) && (self.prompt || self.judge.is_some() || self.answers.is_some())
+        {
+            return Err(Failure::usage(
+                "`--tokens 0` leaves a judge without evidence",
+                "leave --tokens out: the evidence follows from the length of the scene",
+            ));
+        }
         let client = match &self.judge {
             Some(name) => {
                 let root = project.store.root();

@@ -7,6 +7,7 @@ use quipu_store::{At, PathEvent};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure};
+use crate::hook::after::shell_word;
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -67,11 +68,18 @@ impl Operate for Diff {
             json!({"path": path, "from": old_version, "to": new_version, "diff": diff}),
             diff,
         );
-        Ok(if answer.text.is_empty() {
-            answer.say("no difference")
+        if !answer.text.is_empty() {
+            return Ok(answer);
+        }
+        let is_plain = self.from.is_none() && self.to.is_none();
+        Ok(answer.say(if is_plain && events.len() > 1 {
+            format!(
+                "no difference on disk; what the last version changed: quipu diff {} --from '~1'",
+                shell_word(&self.path)
+            )
         } else {
-            answer
-        })
+            "no difference".to_owned()
+        }))
     }
 }
 

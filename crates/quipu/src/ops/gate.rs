@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::answer::{Answer, Failure};
 use crate::flow_text::render_unit;
+use crate::hook::after::shell_word;
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -75,6 +76,7 @@ fn decide(
         stale,
         open,
         excused,
+        kept,
     } = decide_gate(&project, &session.decider(), &job, ruling, why)?;
     let verb = if excused {
         "excused"
@@ -92,6 +94,12 @@ fn decide(
                 .get(path)
                 .map(ToString::to_string)
                 .unwrap_or_default()
+        ));
+    }
+    for path in &kept {
+        text.push_str(&format!(
+            "{path} is sealed already and stays as it is; to change it: quipu amend {} --why \"…\"\n",
+            shell_word(path.as_str())
         ));
     }
     for unit in &declared {

@@ -56,11 +56,16 @@ impl Operate for Metrics {
         };
         let metrics = measure(&sessions, &known);
         let language = project.contract.language;
-        let mut text = format!(
-            "{}\n{}",
-            count(metrics.sessions, "session"),
-            render_blocks(&metrics, language)
-        );
+        let size = memory_size(&project, &session.actor)?;
+        let mut text = String::new();
+        // A novel has chapters and no sessions of tasks.
+        if metrics.sessions > 0 || size.is_none() {
+            text = format!(
+                "{}\n{}",
+                count(metrics.sessions, "session"),
+                render_blocks(&metrics, language)
+            );
+        }
         for gain in &metrics.patterns {
             let number = |n: Option<u32>| n.map_or_else(|| "–".to_owned(), |n| n.to_string());
             let (first, best, last) = (
@@ -77,7 +82,6 @@ impl Operate for Metrics {
         if asked != AskedCounts::default() {
             text.push_str(&render_asked(&asked));
         }
-        let size = memory_size(&project, &session.actor)?;
         text.push_str(&size.as_ref().map_or_else(String::new, render_size));
         let mut answer = Answer::new(
             json!({"of": of, "metrics": metrics, "asked": asked, "memory": size}),

@@ -82,7 +82,10 @@ impl Operate for Trust {
             ));
         }
         trust_only(&root, &settings)?;
-        let shown = if self.yes { shown } else { String::new() };
+        let shown = match self.yes {
+            true => render(&root, &contract, &settings)?.0,
+            false => String::new(),
+        };
         Ok(Answer::new(report(true), shown).say("trusted, until one of these settings changes"))
     }
 }

@@ -88,6 +88,8 @@ pub struct Grown {
     pub added: usize,
     /// The number of facts that the added ones closed, in any file.
     pub closed: usize,
+    /// The number of entries that were there already.
+    pub known: usize,
     /// The number of entries that a person must place.
     pub left: usize,
 }
@@ -102,6 +104,7 @@ pub fn with_entries(
     memory.include(path)?;
     for offer in offers {
         if memory.text(path).is_some_and(|text| offer.stands_in(text)) {
+            grown.known += 1;
             continue;
         }
         match memory.place(path, offer.section(), &offer.entry) {

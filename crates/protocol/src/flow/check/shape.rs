@@ -146,17 +146,17 @@ fn find_wrong_length(
         f64::from(wanted) * (1.0 + shape.tolerance),
     );
     let (least, most) = (least.round() as usize, most.round() as usize);
-    let (count, wanted) = (count_words(text), wanted as usize);
+    let count = count_words(text);
     let what = format!("`{path}` has {count} words; {least} to {most} are required");
     if count < least {
         Some(format!(
-            "{what}. Expand it by about {}, only where it is thinnest",
-            wanted - count
+            "{what}. Expand it by at least {}, only where it is thinnest",
+            least - count
         ))
     } else if count > most {
         Some(format!(
-            "{what}. Shorten it by about {}, only where it repeats itself",
-            count - wanted
+            "{what}. Shorten it by at least {}, only where it repeats itself",
+            count - most
         ))
     } else {
         None

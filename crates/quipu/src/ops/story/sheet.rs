@@ -2,7 +2,7 @@
 //! appearances. An object also has its holders, a place the people in it.
 
 use clap::Args;
-use quipu_claims::{About, Fact, appearances, cut_scenes, facts_about, is_alias};
+use quipu_claims::{About, Fact, Point, appearances, cut_scenes, facts_about, is_alias};
 use serde_json::json;
 
 use super::{Book, period};
@@ -39,11 +39,13 @@ impl Operate for StorySheet {
                     .is_some_and(|of| book.memory.first_of(of) == owner)
             })
             .filter(|fact| !is_alias(fact) && !fact.is_event && !fact.value.is_empty())
-            .filter(|fact| at.is_none_or(|at| fact.period.stands_after(at)))
+            .filter(|fact| at.is_none_or(|at| holds_at(&book, fact, at)))
             .collect();
         let mut about = facts_about(&book.memory, entity);
-        about.retain(|one| at.is_none_or(|at| one.fact.period.stands_after(at)));
-        let seen = appearances(&book.memory, &cut_scenes(&book.pages, &book.memory), owner);
+        about.retain(|one| at.is_none_or(|at| holds_at(&book, one.fact, at)));
+        let mut scenes = cut_scenes(&book.pages, &book.memory);
+        scenes.retain(|scene| at.is_none_or(|at| !at.is_before(scene.point)));
+        let seen = appearances(&book.memory, &scenes, owner);
         let mut text = match entity.at.line {
             0 => format!("{}  (no section of its own in memory)\n", entity.name),
             _ => format!("{}  ({})\n", entity.name, entity.at),
@@ -93,6 +95,13 @@ impl Operate for StorySheet {
             count(facts.len() + about.len(), "fact")
         )))
     }
+}
+
+/// Returns true if a fact holds at the end of a point, and no later chapter is its source.
+fn holds_at(book: &Book, fact: &Fact, at: Point) -> bool {
+    let link = fact.source.as_deref();
+    let source = link.and_then(|link| book.memory.scenes.point_of(link));
+    fact.period.stands_after(at) && source.is_none_or(|source| !at.is_before(source))
 }
 
 /// Formats facts: those without a start first, then by the chapter in which they begin.
