@@ -2,6 +2,8 @@
 //!
 //! The contract validates a change, the journal records it with one synced write, and only then are
 //! the files changed. Every acknowledged commit can be redone from the journal.
+//!
+//! Internal to Quipu: programs use `quipu-memory`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -4,6 +4,7 @@
 //! are listed before it. The methods of the facade that need several parts are beside their subject:
 //! a commit in `commit/`, leases in `lease/`, repairs in `recovery/`.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,7 +58,10 @@ impl Store {
         let quipu = root.join(".quipu");
         refuse_other_than_files(&quipu)?;
         for folder in ["journal", "tmp", "conflict-copies"] {
-            std::fs::create_dir_all(quipu.join(folder))
+            std::fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(quipu.join(folder))
                 .map_err(StoreError::io(format!("cannot create `.quipu/{folder}`")))?;
         }
         // The journal is only as durable as the folders above it.

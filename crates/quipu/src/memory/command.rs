@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::place::resolve;
 use super::text::{line_at, numbered, places, size, snippet};
 use crate::answer::Failure;
+use crate::hook::follow_links;
 
 /// Largest line number that the tool can print.
 const MOST_LINES: usize = 999_999;
@@ -113,6 +114,40 @@ impl Memory<'_> {
             .join(place.unwrap_or(self.folder).as_str())
     }
 
+    /// Resolves a path to a place that no link leads to. A link within the folder is followed for
+    /// reading; one that leaves it is an error.
+    fn follow(&self, path: &str) -> Result<Option<ProjectPath>, ToolError> {
+        let Some(place) = resolve(self.folder, path)? else {
+            return Ok(None);
+        };
+        let disk = self.on_disk(Some(&place));
+        let real = follow_links(&disk);
+        if real == disk {
+            return Ok(Some(place));
+        }
+        let memories = self.on_disk(None);
+        let Ok(inside) = real.strip_prefix(&memories) else {
+            return fail(format!("Path {path} would escape /memories directory"));
+        };
+        let inside = inside.to_string_lossy();
+        resolve(self.folder, &format!("/memories/{inside}"))
+    }
+
+    /// Resolves a path that a command changes. It must not lead through a link.
+    fn locate(&self, path: &str) -> Result<Option<ProjectPath>, ToolError> {
+        let place = resolve(self.folder, path)?;
+        let real = self.follow(path)?;
+        if place == real {
+            return Ok(place);
+        }
+        let below = |place: ProjectPath| {
+            let below = place.as_str().strip_prefix(self.folder.as_str());
+            below.unwrap_or_default().to_owned()
+        };
+        let real = real.map(below).unwrap_or_default();
+        fail(format!("{path} is a symlink. Use /memories{real} instead."))
+    }
+
     /// Returns the kind of file at a place. No link is followed on the way, and a link itself
     /// counts as neither a file nor a folder.
     fn kind(&self, place: &ProjectPath) -> Option<FileType> {
@@ -136,7 +171,7 @@ impl Memory<'_> {
     }
 
     fn view(&self, path: &str, range: Option<&[i64]>) -> ToolResult {
-        let place = resolve(self.folder, path)?;
+        let place = self.follow(path)?;
         let disk = self.on_disk(place.as_ref());
         // The folder itself always exists for the model, even before the first memory.
         let is_folder = self.is_folder(place.as_ref().unwrap_or(self.folder));
@@ -151,7 +186,7 @@ impl Memory<'_> {
             );
             return Ok(format!("{head}\n{}", lines.join("\n")));
         }
-        let (text, _) = self.read(path)?;
+        let (text, _) = self.read(path, place)?;
         let lines: Vec<&str> = text.split('\n').collect();
         if lines.len() > MOST_LINES {
             return fail(format!(
@@ -194,18 +229,24 @@ impl Memory<'_> {
             if name.starts_with('.') {
                 continue;
             }
-            if is_folder(&entry) {
-                if !self.sees_into(&entry.path()) {
+            // A link is shown as what it leads to, if that is in the folder.
+            let place = follow_links(&entry.path());
+            let Ok(kind) = std::fs::symlink_metadata(&place).map(|found| found.file_type()) else {
+                continue;
+            };
+            if !place.starts_with(self.on_disk(None)) {
+                continue;
+            }
+            if kind.is_dir() {
+                if !self.sees_into(&place) {
                     continue;
                 }
-                lines.push(format!("{}\t{shown}/", size(length(&entry.path()))));
+                lines.push(format!("{}\t{shown}/", size(length(&place))));
                 if depth < DEEPEST {
-                    self.list(&entry.path(), &shown, depth + 1, lines);
+                    self.list(&place, &shown, depth + 1, lines);
                 }
-            } else if entry.file_type().is_ok_and(|kind| kind.is_file())
-                && self.may_see(&entry.path())
-            {
-                lines.push(format!("{}\t{shown}", size(length(&entry.path()))));
+            } else if kind.is_file() && self.may_see(&place) {
+                lines.push(format!("{}\t{shown}", size(length(&place))));
             }
         }
     }
@@ -238,13 +279,13 @@ impl Memory<'_> {
         path.is_some_and(|path| may_read_whole(self.project, self.actor, &path).is_ok())
     }
 
-    fn read(&self, path: &str) -> Result<(String, Version), ToolError> {
+    fn read(&self, path: &str, place: Option<ProjectPath>) -> Result<(String, Version), ToolError> {
         let missing = || {
             ToolError(format!(
                 "The path {path} does not exist. Please provide a valid path."
             ))
         };
-        let Some(place) = resolve(self.folder, path)?.filter(|place| !self.is_folder(place)) else {
+        let Some(place) = place.filter(|place| !self.is_folder(place)) else {
             return fail(format!("The path {path} is not a file."));
         };
         self.check_reading(&place)?;
@@ -265,7 +306,7 @@ impl Memory<'_> {
     fn create(&self, path: &str, text: &str) -> ToolResult {
         let exists = || ToolError(format!("File {path} already exists"));
         let op = Op::Create {
-            path: resolve(self.folder, path)?.ok_or_else(exists)?,
+            path: self.locate(path)?.ok_or_else(exists)?,
             bytes: text.as_bytes().to_vec(),
         };
         self.permit(&op)?;
@@ -277,7 +318,7 @@ impl Memory<'_> {
     }
 
     fn replace(&self, path: &str, old: &str, new: &str) -> ToolResult {
-        let (text, version) = self.read(path)?;
+        let (text, version) = self.read(path, self.locate(path)?)?;
         let found = places(&text, old);
         let count = if old.is_empty() {
             found.len()
@@ -310,7 +351,7 @@ impl Memory<'_> {
     }
 
     fn insert(&self, path: &str, at: i64, new: &str) -> ToolResult {
-        let (text, version) = self.read(path)?;
+        let (text, version) = self.read(path, self.locate(path)?)?;
         let mut lines: Vec<&str> = text.split('\n').collect();
         if lines.last() == Some(&"") {
             lines.pop();
@@ -331,7 +372,7 @@ impl Memory<'_> {
     }
 
     fn delete(&self, path: &str) -> ToolResult {
-        let Some(place) = resolve(self.folder, path)? else {
+        let Some(place) = self.locate(path)? else {
             return fail("Cannot delete the /memories directory itself".into());
         };
         let remove = |path: &ProjectPath| Op::Remove {
@@ -349,11 +390,11 @@ impl Memory<'_> {
     }
 
     fn rename(&self, old: &str, new: &str) -> ToolResult {
-        let Some(from) = resolve(self.folder, old)? else {
+        let Some(from) = self.locate(old)? else {
             return fail("Cannot rename the /memories directory itself".into());
         };
         let exists = || ToolError(format!("The destination {new} already exists"));
-        let to = resolve(self.folder, new)?.ok_or_else(exists)?;
+        let to = self.locate(new)?.ok_or_else(exists)?;
         let moved = self.moved(&from, &to)?;
         let create = |path: &ProjectPath| Op::Create {
             path: path.clone(),
@@ -484,7 +525,7 @@ impl Memory<'_> {
         after: &str,
         version: Version,
     ) -> Result<(), ToolError> {
-        let Some(place) = resolve(self.folder, path)? else {
+        let Some(place) = self.locate(path)? else {
             return Ok(());
         };
         if let Some(added) = after.strip_prefix(before).filter(|added| !added.is_empty()) {

@@ -187,11 +187,11 @@ impl OpenFolder {
             Err(error) => return Err(error.into()),
         };
         let new = format!(".{}.quipu-new", std::process::id());
-        let mut file = File::from(open_below(
-            folder.as_fd(),
-            Path::new(&new),
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL,
-        )?);
+        // Pages and settings of other programs are not memory: the umask decides who reads them.
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let usual = Mode::from_raw_mode(0o666);
+        let mut file = File::from(rustix::fs::openat(&folder, new.as_str(), flags, usual)?);
         let written = (|| {
             mode.map_or(Ok(()), |mode| rustix::fs::fchmod(&file, mode))?;
             file.write_all(bytes)?;
@@ -200,6 +200,14 @@ impl OpenFolder {
         written.inspect_err(|_: &io::Error| {
             let _ = rustix::fs::unlinkat(&folder, &new, AtFlags::empty());
         })
+    }
+
+    /// Lets everyone who may read a file run it.
+    pub fn make_executable(&self, path: &str) -> io::Result<()> {
+        let file = File::from(open_below(self.0.as_fd(), Path::new(path), OFlags::RDONLY)?);
+        let mode = rustix::fs::fstat(&file)?.st_mode & 0o777;
+        let mode = mode | (mode & 0o444) >> 2;
+        Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?)
     }
 
     /// Deletes a file, if it exists.

@@ -22,6 +22,10 @@ use crate::files::disk::{Disk, Step};
 const SETTLING: std::time::Duration = std::time::Duration::from_millis(10);
 const SETTLING_TRIES: usize = 20;
 
+/// New memory belongs to its user, whatever the umask. A file that is replaced keeps its mode.
+pub(crate) const NEW_FILE: Mode = Mode::from_raw_mode(0o600);
+const NEW_FOLDER: Mode = Mode::from_raw_mode(0o700);
+
 /// The file stat that shows whether a file is still the one that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct FileStat {
@@ -145,7 +149,7 @@ impl Tree {
             if let Err(Errno::NOENT) = rustix::fs::statat(&parent, part, AtFlags::SYMLINK_NOFOLLOW)
             {
                 self.disk.step(Step::MakeFolder)?;
-                match rustix::fs::mkdirat(&parent, part, Mode::from_raw_mode(0o777)) {
+                match rustix::fs::mkdirat(&parent, part, NEW_FOLDER) {
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(error) => return Err(error.into()),
                 }
@@ -349,7 +353,7 @@ impl Tree {
             OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         loop {
             let name = unique_name(&prefix, path);
-            let file = match rustix::fs::openat(&parent, &name, flags, Mode::from_raw_mode(0o666)) {
+            let file = match rustix::fs::openat(&parent, &name, flags, NEW_FILE) {
                 Err(Errno::EXIST) => continue, // left by a process that had this id before
                 other => File::from(other?),
             };
@@ -496,7 +500,7 @@ pub(crate) fn open_resolved(
     resolve: ResolveFlags,
 ) -> io::Result<OwnedFd> {
     let mode = if flags.contains(OFlags::CREATE) {
-        Mode::from_raw_mode(0o666)
+        NEW_FILE
     } else {
         Mode::empty()
     };
