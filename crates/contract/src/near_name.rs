@@ -92,7 +92,7 @@ fn is_slip(name: &str, meant: &str) -> bool {
     };
     let (stem, its_stem) = (plain(&stem), plain(&its_stem));
     if end == its_end {
-        return is_one_edit(&stem, &its_stem);
+        return is_one_edit(&stem, &its_stem) || is_disordered(&stem, &its_stem);
     }
     let alike = |ends: &&[&str]| ends.contains(&end.as_str()) && ends.contains(&its_end.as_str());
     let chars = |text: &str| text.chars().collect::<Vec<char>>();
@@ -121,6 +121,20 @@ fn is_one_edit(one: &[char], other: &[char]) -> bool {
     }
 }
 
+/// Whether two words have the same letters and differ in at most two places: `desicions`.
+fn is_disordered(one: &[char], other: &[char]) -> bool {
+    let sorted = |word: &[char]| {
+        let mut letters = word.to_vec();
+        letters.sort_unstable();
+        letters
+    };
+    let differing = one.iter().zip(other).filter(|(a, b)| a != b);
+    one.len() == other.len()
+        && differing.count() <= 2
+        && one.iter().all(char::is_ascii_alphabetic)
+        && sorted(one) == sorted(other)
+}
+
 #[cfg(test)]
 mod tests {
     use super::is_slip;
@@ -131,6 +145,7 @@ mod tests {
             ("decisons.md", "decisions.md"),
             ("decision.md", "decisions.md"),
             ("decisoins.md", "decisions.md"),
+            ("desicions.md", "decisions.md"),
             ("decisions.markdown", "decisions.md"),
             ("decisions.txt", "decisions.md"),
             ("decisions", "decisions.md"),
@@ -158,6 +173,7 @@ mod tests {
             ("a.md", "b.md"),
             ("人物设定集.md", "人物设定.md"),
             ("README.md", "PROJECT.md"),
+            ("revisions.md", "decisions.md"),
         ] {
             assert!(!is_slip(name, meant), "{name} {meant}");
         }

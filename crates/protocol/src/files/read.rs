@@ -150,7 +150,18 @@ pub fn read_pointer(
             (path, Some(section)) => (path, Wanted::Section(section)),
         },
     };
-    let readable = may_read(project, actor, &path)?;
+    let readable = may_read(project, actor, &path).map_err(|error| match error {
+        // A role without a pointer to a mistyped path is told the file that it probably means.
+        ReadError::Denied(denial) => match not_found(project, actor, &path) {
+            meant @ ReadError::NotFound { near: Some(_), .. }
+                if project.contract.rule(&path).is_none() =>
+            {
+                meant
+            }
+            _ => ReadError::Denied(denial),
+        },
+        error => error,
+    })?;
     if at.is_none() && project.contract.index_path().as_ref() == Some(&path) {
         refresh_index(project)?;
     }

@@ -94,7 +94,7 @@ fn brief(session: &Session, role: &str, unit: Option<&str>) -> Result<Answer, Fa
         ("role".to_owned(), json!(role)),
         ("inline".to_owned(), json!(true)),
     ]);
-    let (_, matches) = parse_call(operation, &given, &[]).map_err(bad)?;
+    let (_, matches) = parse_call(operation, &given, &[]).map_err(|slip| bad(slip.what))?;
     let mut session = session.clone();
     if let (Some(text), Actor::Agent { unit, .. }) = (unit, &mut session.actor) {
         let asked = UnitId::parse(text).map_err(|e| bad(e.to_string()))?;

@@ -3,6 +3,7 @@
 
 use std::any::TypeId;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value, json};
@@ -76,25 +77,75 @@ fn property(argument: &Arg) -> Value {
     value
 }
 
+/// Why a call does not fit its schema.
+#[derive(Debug)]
+pub struct Slip {
+    pub what: String,
+    /// The arguments that are missing.
+    pub missing: Vec<String>,
+}
+
 /// Parses the arguments of a call. Also returns them as words of a command line.
 pub fn parse_call(
     operation: &Operation,
     given: &Map<String, Value>,
     left_out: &[&str],
-) -> Result<(Vec<String>, ArgMatches), String> {
+) -> Result<(Vec<String>, ArgMatches), Slip> {
     let command = command_of(operation);
-    let words = words(&command, given, left_out)?;
-    let matches = parse(command, &words)?;
+    let missing = Vec::new();
+    let words = words(&command, given, left_out).map_err(|what| Slip { what, missing })?;
+    let matches = command
+        .clone()
+        .try_get_matches_from(&words)
+        .map_err(|error| slip_of(&command, &error))?;
     Ok((words, matches))
 }
 
+/// Describes an error of the command line by the names of the schema.
+fn slip_of(command: &Command, error: &clap::Error) -> Slip {
+    let mut command = command.clone();
+    command.build();
+    let name_of = |shown: &String| {
+        let shown_by = |a: &&Arg| a.to_string() == *shown;
+        command.get_arguments().find(shown_by).map(property_name)
+    };
+    let context = |kind| error.get(kind);
+    match (error.kind(), context(ContextKind::InvalidArg)) {
+        (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(shown))) => {
+            let missing: Vec<String> = shown.iter().filter_map(name_of).collect();
+            let named: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
+            let is = if named.len() == 1 { "is" } else { "are" };
+            let what = format!("{} {is} missing", named.join(" and "));
+            Slip { what, missing }
+        }
+        (ErrorKind::InvalidValue, Some(ContextValue::String(shown))) => {
+            let name = name_of(shown).unwrap_or_else(|| shown.clone());
+            let missing = vec![name.clone()];
+            let what = match context(ContextKind::ValidValue) {
+                Some(ContextValue::Strings(known)) if !known.is_empty() => {
+                    format!("`{name}` must be one of {}", known.join(", "))
+                }
+                _ => format!("`{name}` has no valid value"),
+            };
+            Slip { what, missing }
+        }
+        _ => {
+            let missing = Vec::new();
+            let what = first_lines(error);
+            Slip { what, missing }
+        }
+    }
+}
+
 /// Converts words of a command line to the arguments of a call. None if they are not a valid call.
+/// The words of an open command lack arguments.
 pub fn arguments_of(
     operation: &Operation,
     words: &[String],
     left_out: &[&str],
+    is_open: bool,
 ) -> Option<Map<String, Value>> {
-    let command = command_of(operation);
+    let command = command_of(operation).ignore_errors(is_open);
     let matches = parse(command.clone(), words).ok()?;
     let mut given = Map::new();
     for argument in command.get_arguments() {
@@ -184,10 +235,13 @@ pub fn matches(operation: &Operation, words: &[String]) -> Result<ArgMatches, St
 }
 
 fn parse(command: Command, words: &[String]) -> Result<ArgMatches, String> {
-    let said = command.try_get_matches_from(words);
-    said.map_err(|error| {
-        let text = error.render().to_string();
-        let first = text.split("\n\n").next().unwrap_or_default();
-        first.trim_start_matches("error: ").trim_end().to_owned()
-    })
+    command
+        .try_get_matches_from(words)
+        .map_err(|error| first_lines(&error))
+}
+
+fn first_lines(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let first = text.split("\n\n").next().unwrap_or_default();
+    first.trim_start_matches("error: ").trim_end().to_owned()
 }

@@ -26,12 +26,12 @@ const LISTED: u64 = 1500;
 pub struct Check {
     /// The draft, or one section of it
     #[arg(value_name = "FILE[#SECTION]", required_unless_present_any = ["claim", "memory"])]
-    file: Option<String>,
+    path: Option<String>,
     /// Check one sentence instead of a file
-    #[arg(long, value_name = "TEXT", conflicts_with = "file")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "path")]
     claim: Option<String>,
     /// Check memory against itself instead of a draft
-    #[arg(long, conflicts_with_all = ["file", "claim", "judge", "prompt", "answers"])]
+    #[arg(long, conflicts_with_all = ["path", "claim", "judge", "prompt", "answers"])]
     memory: bool,
     /// Print the question about each scene, with its evidence, for a model to answer
     #[arg(long, conflicts_with_all = ["judge", "answers"])]
@@ -83,7 +83,7 @@ impl Operate for Check {
             (Some(client), _) => Some(client as &dyn SceneJudge),
             (None, saved) => saved.as_ref().map(|saved| saved as &dyn SceneJudge),
         };
-        let draft = match (&self.claim, &self.file) {
+        let draft = match (&self.claim, &self.path) {
             (Some(claim), _) => Draft::Claim(claim),
             (None, Some(file)) => Draft::File(file),
             (None, None) => {
@@ -134,7 +134,7 @@ impl Check {
             answer.exit = exit::NO;
         }
         answer = answer.say(summary(checking));
-        if let (true, Some(file), Some(_)) = (is_list, &self.file, checking.prompts.first()) {
+        if let (true, Some(file), Some(_)) = (is_list, &self.path, checking.prompts.first()) {
             answer = answer.say(format!(
                 "no model has judged it; the questions to one: quipu check {file} --prompt"
             ));

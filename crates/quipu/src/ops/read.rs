@@ -1,7 +1,7 @@
 //! The `read` command: prints a file, or one section of it.
 
 use clap::Args;
-use quipu_protocol::read_pointer;
+use quipu_protocol::{Reading, read_pointer};
 use serde_json::json;
 
 use super::flagged::with_flag;
@@ -17,6 +17,9 @@ pub struct Read {
     /// An older version: a1b2c3…, @12 (commit), ~1 (versions ago) or a time
     #[arg(long, value_name = "VERSION")]
     at: Option<String>,
+    /// Begin at this line of the file
+    #[arg(long, value_name = "LINE")]
+    from: Option<usize>,
 }
 
 impl Operate for Read {
@@ -25,7 +28,10 @@ impl Operate for Read {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
-        let reading = read_pointer(&project, &session.actor, &self.path, self.at.as_deref())?;
+        let mut reading = read_pointer(&project, &session.actor, &self.path, self.at.as_deref())?;
+        if let Some(from) = self.from {
+            skip_to(&mut reading, from);
+        }
         let json = json!({
             "path": reading.path,
             "section": reading.section,
@@ -41,4 +47,13 @@ impl Operate for Read {
             Ok(answer)
         }
     }
+}
+
+/// Drops the lines before a line of the file.
+fn skip_to(reading: &mut Reading, from: usize) {
+    let skipped = from.saturating_sub(reading.line);
+    let lines = reading.bytes.split_inclusive(|b| *b == b'\n');
+    let length: usize = lines.take(skipped).map(<[u8]>::len).sum();
+    reading.bytes.drain(..length);
+    reading.line = reading.line.max(from);
 }

@@ -6,8 +6,8 @@ use clap::builder::PossibleValue;
 use quipu_claims::{Asked, Question, cut_claims};
 use quipu_contract::{FileRule, Form, Language, Pattern};
 use quipu_protocol::{
-    ANSWER_TOKENS, Ask, CANDIDATES, Project, Recalled, Shown, Tier, note_asked, question_of,
-    recall, shown_hits,
+    ANSWER_TOKENS, Ask, CANDIDATES, Project, RecallError, Recalled, Shown, Tier, note_asked,
+    question_of, recall, shown_hits,
 };
 use quipu_recall::Hit;
 use serde_json::{Value, json};
@@ -58,7 +58,12 @@ impl Operate for Recall {
             use_model: !self.no_model,
             complete: self.complete,
         };
-        let recalled = recall(&project, &session.actor, &ask)?;
+        let recalled = match recall(&project, &session.actor, &ask) {
+            Err(RecallError::NoWords(_)) => {
+                return Ok(nothing_asked(project.contract.language));
+            }
+            recalled => recalled?,
+        };
         let answer = &recalled.answer;
         let tokens = match self.most {
             Some(_) => self.tokens,
@@ -139,6 +144,17 @@ impl Recall {
         }
         told
     }
+}
+
+/// The answer to a question without words.
+fn nothing_asked(language: Language) -> Answer {
+    let what = match language {
+        Language::En => "the question has no words: nothing was searched",
+        Language::Zh => "问题中没有词语：未搜索",
+    };
+    let mut told = Answer::new(json!({"hits": [], "weak": true}), "").say(what);
+    told.exit = exit::NO;
+    told
 }
 
 /// Counts whether memory or only a manuscript has good hits.

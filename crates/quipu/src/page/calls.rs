@@ -86,7 +86,8 @@ fn perform(session: &Session, call: &Call) -> Result<Value, Failure> {
     if WITH_TEXT.contains(&operation.name) && !call.arguments.contains_key("text") {
         return Err(usage("`text` is missing".to_owned()));
     }
-    let (_, matches) = parse_call(operation, &call.arguments, left_out).map_err(usage)?;
+    let (_, matches) =
+        parse_call(operation, &call.arguments, left_out).map_err(|slip| usage(slip.what))?;
     // The caller is always a person, even if an agent started the server. The unit only selects the
     // target.
     let names = Names {
