@@ -1,7 +1,7 @@
 // What a person sees of trouble, and that it is fixed where it is seen.
 
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { after, before, describe, test } from 'node:test';
 import { launch, serve, visit } from './stage.mjs';
@@ -49,6 +49,13 @@ test('a sealed file that was edited shows the edit, and is accepted with a reaso
   await page.locator('.text').getByText('Shout.').waitFor();
   assert.match(quipu('log', 'rules.md', '-n', '1'), /amend .*person.*It is loud here/s);
   assert.match(read('rules.md'), /Shout/);
+  assert.deepEqual(wrong, []);
+});
+
+test('settings of a host that were deleted are shown at Now, with the remedy', async () => {
+  const { page, wrong } = await stage(() => { const made = plain(); made.quipu('integrate', 'claude'); rmSync(`${made.folder}/.mcp.json`); return made; });
+  await page.getByText('`.mcp.json` was deleted').waitFor();
+  await page.getByText('quipu integrate claude').first().waitFor();
   assert.deepEqual(wrong, []);
 });
 

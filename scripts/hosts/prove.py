@@ -77,6 +77,12 @@ def goose(base, home):
             "OPENAI_HOST": base, "OPENAI_API_KEY": "dummy"}
 
 
+def copilot(base, home):
+    # It runs hooks and servers of trusted folders alone.
+    put(home, ".copilot/config.json", {"trusted_folders": [tempfile.gettempdir()]})
+    return {"COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_BASE_URL": f"{base}/v1", "COPILOT_MODEL": "mock-model"}
+
+
 def cursor(base, home):
     # It runs hooks with the PATH of a login shell.
     put(home, ".profile", f"PATH={os.path.dirname(QUIPU)}:$PATH\n")
@@ -94,12 +100,15 @@ CALLS = {
     "opencode": ["opencode", "run", "--format", "json", TASK],
     "goose": ["goose", "run", "-q", "--no-session", "--output-format", "stream-json", "--with-builtin", "developer",
               "--with-extension", "quipu:quipu mcp --agent goose", "-t", TASK],
+    "copilot": ["copilot", "-p", TASK, "--allow-all-tools"],
 }
 
 # What a host has no place for: told, not tested. If it turns out to have one, that is told too, as a failure of this table.
+# Copilot writes the last message into its transcript after it has called the hook.
 # goose shows its model nothing of what a hook prints at a session's start or after a tool. `opencode run` ends before a plugin can go on.
 HOSTS = {"claude": (claude, set()), "codex": (codex, set()), "gemini": (gemini, set()), "qwen": (qwen, set()),
-         "opencode": (opencode, {"stop gate", "let go after two refusals"}), "goose": (goose, {"cold start", "bypass reported"})}
+         "opencode": (opencode, {"stop gate", "let go after two refusals"}), "goose": (goose, {"cold start", "bypass reported"}),
+         "copilot": (copilot, {"last message recorded"})}
 # Prepared like the others, but without a model to talk to.
 SPEECHLESS = {"cursor": cursor}
 
@@ -219,14 +228,15 @@ def sessions(host):
          and not any(one["requests"] for one in captured(folder))),
     ]
     lacks = HOSTS[host][1]
-    failed = [name for name, good in checks if not good and not (name == "the next is told what was left" and "cold start" in lacks)]
+    failed = [name for name, good in checks if not good and name not in lacks and not (name == "the next is told what was left" and "cold start" in lacks)]
     if failed:
         put(folder, "../said.txt", f"{asked.out}\n---\n{run.out}\n---\n{next_run.out}")
         put(folder, "../heard.json", json.dumps([r.model.requests for r in (asked, run, next_run)], indent=1, ensure_ascii=False))
         print(f"  {host}: exits {asked.exit} {run.exit} {next_run.exit}; see {os.path.dirname(folder)}", file=sys.stderr)
     else:
         shutil.rmtree(os.path.dirname(folder), ignore_errors=True)
-    return [(name, "yes" if name not in failed else "NO") for name, _ in checks], failed
+    words = {True: "yes", False: "no place for it"}
+    return [(name, "NO" if name in failed else words[good]) for name, good in checks], failed
 
 
 def alone(host):
@@ -345,7 +355,8 @@ def followed(host):
     # What a host keeps in the project for itself is its own affair.
     ours = ["AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".mcp.json", ".claude/settings.json", ".codex/config.toml", ".codex/hooks.json",
             ".gemini/settings.json", ".qwen/settings.json", "opencode.json", ".opencode/plugin/quipu.js", ".cursor/mcp.json", ".cursor/hooks.json",
-            ".claude/skills/quipu/SKILL.md", ".agents/skills/quipu/SKILL.md", ".agents/plugins/quipu/hooks/hooks.json"]
+            ".claude/skills/quipu/SKILL.md", ".agents/skills/quipu/SKILL.md", ".agents/plugins/quipu/hooks/hooks.json",
+            ".github/hooks/quipu.json", ".github/mcp.json", ".vscode/mcp.json"]
     there = [os.path.join(folder, path) for path in ours]
     left = [path for path in there if os.path.exists(path) and "quipu" in open(path).read()]
     began = f"{host}  session" in run.out or "begins" in run.out

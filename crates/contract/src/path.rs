@@ -50,7 +50,7 @@ pub fn normal_form(name: &str) -> String {
 }
 
 /// The settings of agent hosts in which `quipu integrate` writes, folded.
-pub const HOST_FILES: [&str; 19] = [
+pub const HOST_FILES: [&str; 27] = [
     ".mcp.json",
     ".claude/settings.json",
     ".claude/settings.local.json",
@@ -70,10 +70,18 @@ pub const HOST_FILES: [&str; 19] = [
     ".agents/plugins/quipu/hooks/hooks.json",
     ".cursor/mcp.json",
     ".cursor/hooks.json",
+    ".github/hooks/quipu.json",
+    ".github/mcp.json",
+    ".windsurf/hooks.json",
+    ".zed/settings.json",
+    ".kiro/settings/mcp.json",
+    ".amp/settings.json",
+    ".agents/mcp_config.json",
+    ".agents/hooks.json",
 ];
 
 /// Folders of which hosts load and run every file, folded.
-const HOST_FOLDERS: [&str; 8] = [
+const HOST_FOLDERS: [&str; 10] = [
     ".opencode/plugin/",
     ".opencode/plugins/",
     ".opencode/tool/",
@@ -82,6 +90,8 @@ const HOST_FOLDERS: [&str; 8] = [
     ".gemini/extensions/",
     ".qwen/extensions/",
     ".claude/plugins/",
+    ".github/hooks/",
+    ".clinerules/hooks/",
 ];
 
 impl ProjectPath {

@@ -1,6 +1,8 @@
 //! The operations that users perform, built on the contract, the store and the text crates.
 //!
 //! This crate has no terminal and no socket: the program provides both.
+//!
+//! Internal to Quipu: programs use `quipu-memory`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -64,7 +66,7 @@ pub use project::trust::{
     Power, Setting, TRUST_COMMAND, TrustError, is_trusted, revoke_trust, trust, trust_only,
 };
 pub use project::untrusted_git::{StandIn, UntrustedRepository};
-pub use project::user_folder::{make_state_folder, state_folder};
+pub use project::user_folder::{make_state_folder, state_file, state_folder, write_state};
 pub use publish::{BookPublisher, Draw, PublishError, PublishRequest, Publishing, publish};
 pub use quipu_recall::Tier;
 pub use recall::{

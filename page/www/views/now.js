@@ -83,12 +83,13 @@ function Yours({ data }) {
   const flow = data.flow;
   const decisions = flow?.waiting ?? [];
   const causes = flow?.causes ?? [];
-  if (decisions.length + causes.length + data.flagged.length === 0) return null;
+  if (decisions.length + causes.length + data.flagged.length + data.losses.length === 0) return null;
   const more = (data.flagged_all ?? 0) - Math.min(SHOWN, data.flagged.length);
   return html`<${Card} title=${t('now.yours')} tone="attention"><ul class="list">
     ${decisions.map((job) => html`<li key=${named(job)}><${Decision} job=${job} /></li>`)}
     ${causes.map((job) => html`<${Cause} key=${named(job)} job=${job} />`)}
     ${flow?.causes_all > causes.length && html`<${More} of=${flow.causes_all} shown=${causes.length} to=${place('flow')} />`}
+    ${data.losses.map((loss) => html`<li key=${loss.what}><div class="row wrap"><span class="tag s-failed">${t('class.flagged')}</span><span>${loss.what}</span></div><p class="small">${loss.help}</p></li>`)}
     ${data.flagged.slice(0, SHOWN).map((file) => html`<li key=${file.path}><div class="row wrap"><span class="tag s-failed">${t('class.flagged')}</span><a class="path" href=${fileAt(file.path)}>${file.path}</a></div><${Flagged} path=${file.path} /></li>`)}
     ${more > 0 && html`<li class="small"><a href=${place('memory', { class: 'flagged' })}>${t('and.more', count(more))}</a></li>`}</ul></${Card}>`;
 }
@@ -111,7 +112,7 @@ export function Now({ project }) {
   }, [concerns.data, concerns.error]);
   return html`<${Hint} of="now" /><${Shown} from=${now}>${(data) => {
     const flow = data.flow;
-    const waits = data.flagged.length > 0 || (flow && flow.waiting.length + flow.causes.length > 0);
+    const waits = data.flagged.length + data.losses.length > 0 || (flow && flow.waiting.length + flow.causes.length > 0);
     const found = concerns.data;
     const wrong = (flow?.stale.length ?? 0) + (found ? found.broken.all + found.overdue.all + found.premises.all : 0);
     return html`<div class="stacks"><div>

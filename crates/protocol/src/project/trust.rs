@@ -6,15 +6,14 @@
 //! agreement is stored outside the project, for one folder and the exact text of each setting. A
 //! changed setting needs a new agreement; all others stay trusted.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use quipu_contract::Contract;
-use quipu_store::Version;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::project::user_folder::{make_state_folder, state_folder};
+use crate::project::user_folder::{make_state_folder, state_file, write_state};
 
 /// The command named in refusals.
 pub const TRUST_COMMAND: &str =
@@ -115,7 +114,7 @@ pub fn trust(root: &Path, settings: &[Setting]) -> Result<(), TrustError> {
             agreement.settings.push(setting.clone());
         }
     }
-    save(&file, &agreement)
+    Ok(write_state(&file, &agreement)?)
 }
 
 /// Records a person's agreement to exactly these settings, and revokes all earlier ones.
@@ -136,22 +135,12 @@ pub fn revoke_trust(root: &Path) -> Result<bool, TrustError> {
 
 /// The folder's real path, and the file with its agreement.
 fn place_of(root: &Path) -> Result<(PathBuf, PathBuf), TrustError> {
-    let root = std::fs::canonicalize(root)?;
-    let none = || {
-        io::Error::new(
-            io::ErrorKind::NotFound,
-            "XDG_STATE_HOME and HOME are not set",
-        )
-    };
-    let folder = state_folder().ok_or_else(none)?.join("trust");
+    let (root, file) = state_file("trust", root)?;
+    let folder = file.parent().unwrap_or(&file).to_owned();
     let real = std::fs::canonicalize(&folder).unwrap_or_else(|_| folder.clone());
     if real.starts_with(&root) {
         return Err(TrustError::Inside(folder));
     }
-    let file = folder.join(format!(
-        "{}.json",
-        Version::of(root.as_os_str().as_encoded_bytes())
-    ));
     Ok((root, file))
 }
 
@@ -167,17 +156,4 @@ fn load(root: &Path, file: &Path) -> Agreement {
         root,
         settings: Vec::new(),
     })
-}
-
-fn save(file: &Path, agreement: &Agreement) -> Result<(), TrustError> {
-    let text = serde_json::to_string_pretty(agreement).map_err(io::Error::other)? + "\n";
-    let part = file.with_extension(format!("{}.part", std::process::id()));
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut written = options.open(&part)?;
-    written.write_all(text.as_bytes())?;
-    written.sync_all()?;
-    Ok(std::fs::rename(&part, file)?)
 }

@@ -13,7 +13,7 @@ use quipu_store::Options;
 use serde::Serialize;
 
 use crate::answer::{Failure, count, exit};
-use crate::integrate::{Planned, apply, hosts, open, plan};
+use crate::integrate::{Planned, Record, apply, hosts, open, plan};
 use crate::ops::git::{DRIVER, plan_without_attributes};
 
 const CONTRACT: &str = "quipu.toml";
@@ -134,6 +134,9 @@ pub fn remove(root: &Path) -> Result<(), Failure> {
             .map_err(|what| Failure::new(exit::IO, format!("git kept `{DRIVER}`: {what}"), ""))?;
     }
     revoke_trust(root)?;
+    if let Err(error) = Record::forget(root) {
+        return Err(unread(&"the record of integrated hosts", error));
+    }
     let own = root.join(OWN);
     std::fs::remove_dir_all(&own).map_err(|error| unread(&own.display(), error))?;
     open(root)?

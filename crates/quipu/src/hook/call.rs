@@ -57,7 +57,7 @@ const REPLACEMENTS: [(&str, &str); 5] = [
 ];
 
 /// Fields that hold a shell command, or input for a running shell.
-const COMMANDS: [&str; 4] = ["command", "cmd", "script", "chars"];
+const COMMANDS: [&str; 5] = ["command", "cmd", "command_line", "script", "chars"];
 
 /// Characters between the parts of a tool's name.
 const JOINTS: [char; 5] = ['_', '.', ':', '-', '/'];
@@ -181,7 +181,24 @@ pub enum Unread {
 }
 
 /// The fields that hold a tool's input.
-const INPUTS: [&str; 5] = ["tool_input", "toolInput", "args", "input", "arguments"];
+const INPUTS: [&str; 8] = [
+    "tool_input",
+    "toolInput",
+    "toolArgs",
+    "tool_info",
+    "parameters",
+    "args",
+    "input",
+    "arguments",
+];
+/// The fields in which Cline nests what an event is about.
+const NESTED: [&str; 5] = [
+    "preToolUse",
+    "postToolUse",
+    "userPromptSubmit",
+    "taskStart",
+    "taskResume",
+];
 /// The maximum nesting of a message.
 const DEEPEST: usize = 120;
 
@@ -208,24 +225,30 @@ impl Call {
         if !value.is_object() {
             return Err(Unread::Malformed("the host's JSON is not an object".into()));
         }
+        let nested = NESTED.iter().find_map(|n| value.get(*n));
+        let places = [Some(&value), nested, value.get("tool_info")];
+        let places = places.into_iter().flatten();
         let text = |names: &[&str]| {
-            names
-                .iter()
-                .find_map(|n| value.get(*n)?.as_str())
-                .map(str::to_owned)
+            let found = |place: &Value| {
+                names
+                    .iter()
+                    .find_map(|n| place.get(*n)?.as_str())
+                    .map(str::to_owned)
+            };
+            places.clone().find_map(found)
         };
-        let input = INPUTS.iter().find_map(|n| value.get(*n));
+        let input = places
+            .clone()
+            .find_map(|place| INPUTS.iter().find_map(|n| place.get(*n)));
         let root = || {
-            value
-                .get("workspace_roots")?
-                .get(0)?
-                .as_str()
-                .map(str::to_owned)
+            let roots = ["workspace_roots", "workspaceRoots"];
+            let roots = roots.iter().find_map(|n| value.get(*n))?;
+            roots.get(0)?.as_str().map(str::to_owned)
         };
         Ok(Call {
             event: text(&["hook_event_name", "hookEventName"]),
             source: text(&["source", "trigger"]),
-            cwd: text(&["cwd", "directory", "workspace"])
+            cwd: text(&["cwd", "workingDirectory", "directory", "workspace"])
                 .or_else(root)
                 .map(PathBuf::from),
             again: ["stop_hook_active", "stopHookActive"]
@@ -240,6 +263,8 @@ impl Call {
                 "conversation_id",
                 "conversationId",
                 "thread_id",
+                "taskId",
+                "trajectory_id",
             ]),
             subagent: text(&["agent_id", "agentId"]).map(|id| Subagent {
                 id,
@@ -254,7 +279,7 @@ impl Call {
                 "response",
             ]),
             transcript: text(&["transcript_path", "transcriptPath"]).map(PathBuf::from),
-            tool: text(&["tool_name", "toolName", "tool"]).unwrap_or_default(),
+            tool: text(&["tool_name", "toolName", "mcp_tool_name", "tool"]).unwrap_or_default(),
             // Some hosts put a shell command next to the event itself.
             input: input
                 .map_or_else(|| Ok(value.clone()), unwrapped)

@@ -159,10 +159,13 @@ fn said_last(lines: &str) -> Option<String> {
             let message = entry
                 .get("message")
                 .or_else(|| entry.get("payload"))
+                .or_else(|| entry.get("data"))
                 .unwrap_or(&entry);
-            let is_assistant = [&entry, message]
-                .iter()
-                .any(|of| of["role"] == "assistant" || of["type"] == "assistant");
+            let is_assistant = [&entry, message].iter().any(|of| {
+                of["role"] == "assistant"
+                    || of["type"] == "assistant"
+                    || of["type"] == "assistant.message"
+            });
             let content = is_assistant.then(|| message.get("content"))??;
             let parts = content
                 .as_array()

@@ -25,6 +25,7 @@ use super::manner::Manner;
 use super::verdict::Judge;
 use super::{after, capture, gate, subagent};
 use crate::answer::{Answer, Failure, exit};
+use crate::integrate::notices;
 use crate::session::Session;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -211,6 +212,7 @@ fn session_start(
             suspect: None,
             peek,
             full: false,
+            notices: notices(&project),
             caller,
         },
     )?;

@@ -15,8 +15,8 @@ pub enum Manner {
     /// Like `Plain`, but text is sent as `{"hookSpecificOutput": …}`. For hosts that name their
     /// events.
     Nested,
-    /// Everything in fields of one object, including denials, as Cursor expects. Only on request:
-    /// every other known host reads a denial from the exit code.
+    /// Everything in fields of one object, including denials, under the names that Cursor, Copilot
+    /// and Cline use. Only on request: every other known host reads a denial from the exit code.
     Flat,
 }
 
@@ -44,7 +44,14 @@ impl Manner {
             Manner::Nested => spoken(
                 json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}),
             ),
-            Manner::Flat => spoken(json!({"additional_context": text})),
+            Manner::Flat => {
+                let mut fields = json!({"additional_context": text, "additionalContext": text, "contextModification": text});
+                if event.is_some() {
+                    fields["hookSpecificOutput"] =
+                        json!({"hookEventName": event, "additionalContext": text});
+                }
+                spoken(fields)
+            }
         }
     }
 
@@ -52,7 +59,12 @@ impl Manner {
     pub fn denied(self, refusal: &Failure) -> Answer {
         let reason = refusal.render();
         if self == Manner::Flat {
-            return spoken(json!({"permission": "deny", "user_message": refusal.shown_what(), "agent_message": reason})).say(reason);
+            let fields = json!({
+                "permission": "deny", "user_message": refusal.shown_what(), "agent_message": reason,
+                "permissionDecision": "deny", "permissionDecisionReason": reason,
+                "cancel": true, "errorMessage": reason,
+            });
+            return spoken(fields).say(reason);
         }
         let mut answer = Answer::new(refusal.json(), "").say(reason);
         answer.json["exit"] = json!(DENIED);
@@ -63,7 +75,8 @@ impl Manner {
     /// Keeps an agent from stopping.
     pub fn held(self, missing: Value, text: &str) -> Answer {
         if self == Manner::Flat {
-            return spoken(json!({"followup_message": text})).say(text);
+            return spoken(json!({"followup_message": text, "decision": "block", "reason": text}))
+                .say(text);
         }
         let mut answer = Answer::new(json!({"missing": missing}), "").say(text);
         answer.exit = DENIED;

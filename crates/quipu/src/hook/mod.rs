@@ -20,6 +20,7 @@ mod subagent;
 mod verdict;
 
 pub use events::{Event, HookArguments, hear};
+pub use verdict::resolve as follow_links;
 
 /// The exit code that hosts read as a denial.
 pub const DENIED: u8 = 2;

@@ -13,7 +13,7 @@ use quipu_contract::{Fail, ProjectPath, RESERVED};
 use quipu_protocol::{Project, UntrustedRepository};
 
 use super::shell::{How, Piece, Word, shown};
-use super::verdict::{Judge, resolve};
+use super::verdict::{Judge, judged_files, resolve};
 use crate::answer::{Failure, exit};
 
 impl Judge<'_> {
@@ -26,7 +26,9 @@ impl Judge<'_> {
     ) -> Result<Option<Failure>, Failure> {
         if let Some(text) = name.text() {
             return match std::fs::symlink_metadata(cwd.join(&text)) {
-                Ok(found) if !found.is_dir() => self.refusal(cwd, &how.to(text.into())),
+                Ok(found) if !found.is_dir() || how == How::Remove => {
+                    self.refusal(cwd, &how.to(text.into()))
+                }
                 _ => Ok(None),
             };
         }
@@ -80,7 +82,7 @@ impl Judge<'_> {
         if let Some(files) = self.files.get(root) {
             return Ok(files.clone());
         }
-        let files = Rc::new(self.project(root)?.store.list()?);
+        let files = Rc::new(judged_files(&*self.project(root)?)?);
         self.files.insert(root.to_owned(), files.clone());
         Ok(files)
     }

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use quipu_contract::{Act, Actor, BadPath, HOST_FILES, ProjectPath, RESERVED};
-use quipu_protocol::{Project, may_read_whole};
+use quipu_protocol::{Project, may_read_whole, state_folder};
 use quipu_store::{Change, Expect, Op, Options, StoreError};
 
 use super::call::Deed;
@@ -80,6 +80,11 @@ impl<'s> Judge<'s> {
         place: &Path,
         deed: &Deed,
     ) -> Result<Option<Failure>, Failure> {
+        // The records of trust and of integrated hosts are the user's.
+        if state_folder().is_some_and(|folder| place.starts_with(resolve(&folder))) {
+            let what = "Quipu's own records outside projects are changed by people alone";
+            return Ok(Some(Failure::new(exit::REFUSED, what, "ask a person")));
+        }
         // Removing a project removes its journal.
         if matches!(deed, Deed::Remove { .. }) && holds_project(place, cwd) {
             return Ok(ProjectPath::parse(RESERVED[0]).err().map(Failure::from));
@@ -162,9 +167,7 @@ impl<'s> Judge<'s> {
             return Ok(None);
         }
         let below = format!("{folder}/");
-        for path in project
-            .store
-            .list()?
+        for path in judged_files(project)?
             .iter()
             .filter(|p| p.as_str().starts_with(&below))
         {
@@ -360,6 +363,17 @@ impl<'s> Judge<'s> {
     }
 }
 
+/// The files that a command with a folder or a pattern may mean: memory, and settings of hosts.
+pub(super) fn judged_files(project: &Project) -> Result<Vec<ProjectPath>, StoreError> {
+    let mut files = project.store.list()?;
+    let there = |path: &ProjectPath| project.store.root().join(path.as_str()).is_file();
+    let settings = HOST_FILES
+        .iter()
+        .filter_map(|file| ProjectPath::parse(file).ok());
+    files.extend(settings.filter(there));
+    Ok(files)
+}
+
 /// An edit that Quipu itself could make, but that would be flagged when an editor makes it.
 fn not_adopted(path: &ProjectPath, what: &str) -> Failure {
     let what = format!("Quipu would flag this edit instead of adopting it: `{path}` {what}");
@@ -390,7 +404,7 @@ const MOST_LINKS: usize = 40;
 
 /// Resolves a path as the kernel does: it follows each link before it applies the parts after it. A
 /// link to a missing file is followed as well.
-pub(super) fn resolve(path: &Path) -> PathBuf {
+pub fn resolve(path: &Path) -> PathBuf {
     let mut place = PathBuf::new();
     let mut ahead: Vec<PathBuf> = parts(path);
     let mut links = 0;

@@ -9,28 +9,36 @@ fn marks(mark: CommentStyle) -> (&'static str, &'static str) {
     }
 }
 
+/// Returns a new file with the block alone.
+pub fn put_alone(mark: CommentStyle, content: &str) -> Result<String, String> {
+    put("", mark, content).map(|text| text[1..].to_owned())
+}
+
 /// Returns the text with the block, at its old place or at the end.
+///
+/// A blank line precedes the block, and none if the text ends without a newline or is empty: so
+/// `take` returns every text as it was.
 pub fn put(text: &str, mark: CommentStyle, content: &str) -> Result<String, String> {
     let (begin, end) = marks(mark);
     let block = format!("{begin}\n{}\n{end}\n", content.trim());
     Ok(match find(text, mark)? {
         Some(span) => format!("{}{block}{}", &text[..span.start], &text[span.end..]),
-        None if text.is_empty() => block,
-        None if text.ends_with('\n') => format!("{text}\n{block}"),
-        None => format!("{text}\n\n{block}"),
+        None => format!("{text}\n{block}"),
     })
 }
 
-/// Returns the text without the block and the blank line before it.
+/// Returns the text without the block and the newline that `put` wrote before it.
 pub fn take(text: &str, mark: CommentStyle) -> Result<String, String> {
     let Some(span) = find(text, mark)? else {
         return Ok(text.to_owned());
     };
-    let before = &text[..span.start];
+    let (before, after) = (&text[..span.start], &text[span.end..]);
+    let is_parted = after.is_empty() || before.ends_with("\n\n");
     let before = before
-        .strip_suffix("\n\n")
-        .map_or(before, |_| &before[..before.len() - 1]);
-    Ok(format!("{before}{}", &text[span.end..]))
+        .strip_suffix('\n')
+        .filter(|_| is_parted)
+        .unwrap_or(before);
+    Ok(format!("{before}{after}"))
 }
 
 fn find(text: &str, mark: CommentStyle) -> Result<Option<std::ops::Range<usize>>, String> {
@@ -53,7 +61,14 @@ mod tests {
 
     #[test]
     fn a_block_comes_and_goes() {
-        for text in ["", "# Mine\n", "# Mine\n\nlast line\n\n"] {
+        for text in [
+            "",
+            "\n",
+            "# Mine",
+            "# Mine\n",
+            "# Mine\r\n",
+            "# Mine\n\nlast line\n\n",
+        ] {
             let with = put(text, CommentStyle::Html, "one").unwrap();
             assert_eq!(put(&with, CommentStyle::Html, "one").unwrap(), with);
             assert!(
@@ -62,6 +77,13 @@ mod tests {
                     .contains("\ntwo\n")
             );
             assert_eq!(take(&with, CommentStyle::Html).unwrap(), text);
+            let longer = format!("{with}after\n");
+            let left = take(&longer, CommentStyle::Html).unwrap();
+            assert!(left.ends_with("after\n") && left.starts_with(text.trim_end()));
+            assert!(
+                text.trim().is_empty() || left.contains("\nafter"),
+                "{left:?}"
+            );
         }
         assert!(put("# quipu:begin\n", CommentStyle::Hash, "x").is_err());
     }

@@ -57,6 +57,9 @@ pub struct HostFile {
     pub kind: Kind,
     #[serde(default)]
     pub mark: CommentStyle,
+    /// The host runs the file.
+    #[serde(default)]
+    pub executable: bool,
     #[serde(default)]
     text: Option<String>,
     #[serde(default)]
@@ -282,7 +285,10 @@ mod tests {
     #[test]
     fn agents_may_change_no_settings_of_the_table() {
         for file in hosts().iter().flat_map(|host| &host.files).filter(|file| {
-            file.json.is_some() || file.lines.is_some() || file.path.ends_with(".js")
+            file.json.is_some()
+                || file.lines.is_some()
+                || file.executable
+                || file.path.ends_with(".js")
         }) {
             assert!(
                 ProjectPath::parse(&file.path).unwrap().sets_up_hosts(),

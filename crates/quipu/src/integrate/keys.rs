@@ -1,121 +1,231 @@
-//! Maintains Quipu's keys in a JSON file that another tool owns.
+//! Maintains Quipu's keys in a JSON file that another tool owns. The file may have comments and
+//! trailing commas; every byte that is not Quipu's stays.
 //!
-//! Quipu owns a key named `quipu` completely, and every list item that calls `quipu hook`. All
-//! other values are shared.
+//! Quipu owns a key named `quipu` whose value calls `quipu`, and every list item that calls
+//! `quipu hook`. All other values are shared.
 
-use quipu_text::json::{JsonError, JsonPointer, append_item, parse_json, remove_value, set_value};
-use serde_json::Value;
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{
+    CstArray, CstContainerNode, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode,
+};
+use serde_json::{Map, Value};
+use thiserror::Error;
 
-/// Returns the text with Quipu's keys added.
-pub fn join(text: &str, ours: &Value) -> Result<String, JsonError> {
-    if text.trim().is_empty() {
-        return set_value("", &JsonPointer::default(), ours);
-    }
-    join_at(text.to_owned(), &JsonPointer::default(), ours)
+const OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// Some editors write it at the beginning of a file.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum BadSettings {
+    #[error("line {line}: {what}")]
+    Syntax { line: usize, what: String },
+    #[error("the file does not hold a JSON object")]
+    NoObject,
+    #[error("`{0}` has another kind of value than the host reads")]
+    OtherKind(String),
+    #[error("the key `{0}` is there twice")]
+    Twice(String),
 }
 
-fn join_at(text: String, pointer: &JsonPointer, ours: &Value) -> Result<String, JsonError> {
-    let there = value_at(&text, pointer)?;
-    match (ours, there) {
-        (Value::Object(keys), Some(Value::Object(_))) => {
-            keys.iter().try_fold(text, |text, (key, value)| {
-                let pointer = pointer.child(key);
-                if key == "quipu" {
-                    set_value(&text, &pointer, value)
-                } else {
-                    join_at(text, &pointer, value)
-                }
-            })
-        }
-        (Value::Array(items), Some(Value::Array(there))) => {
-            // An entry of an older version is replaced.
-            let stale = |item: &Value| is_ours(item) && !items.contains(item);
-            let text = without_items(text, pointer, &there, stale)?;
-            let missing = items.iter().filter(|item| !there.contains(item));
-            missing
-                .into_iter()
-                .try_fold(text, |text, item| append_item(&text, pointer, item))
-        }
-        _ => set_value(&text, pointer, ours),
+/// Returns the text with Quipu's keys added.
+pub fn join(text: &str, ours: &Value) -> Result<String, BadSettings> {
+    if text.trim_start_matches(BYTE_ORDER_MARK).trim().is_empty() {
+        let new = serde_json::to_string_pretty(ours).expect("a value is JSON");
+        return Ok(new + "\n");
     }
+    edit(text, |root| {
+        let object = root.object_value_or_create();
+        join_object(&object.ok_or(BadSettings::NoObject)?, keys_of(ours))
+    })
 }
 
 /// Returns the text without Quipu's keys and without containers that become empty.
-pub fn part(text: &str, ours: &Value) -> Result<String, JsonError> {
-    part_at(text.to_owned(), &JsonPointer::default(), ours)
+pub fn part(text: &str, ours: &Value) -> Result<String, BadSettings> {
+    if text.trim_start_matches(BYTE_ORDER_MARK).trim().is_empty() {
+        return Ok(text.to_owned());
+    }
+    edit(text, |root| match (root.object_value(), root.value()) {
+        (Some(object), _) => part_object(&object, keys_of(ours)).map(|_| ()),
+        // Comments alone.
+        (None, None) => Ok(()),
+        (None, Some(_)) => Err(BadSettings::NoObject),
+    })
 }
 
-fn part_at(text: String, pointer: &JsonPointer, ours: &Value) -> Result<String, JsonError> {
-    let text = match (ours, value_at(&text, pointer)?) {
-        (_, None) => return Ok(text),
-        (Value::Object(keys), Some(Value::Object(_))) => {
-            let (plain, nested): (Vec<_>, Vec<_>) = keys
-                .iter()
-                .partition(|(_, value)| !value.is_object() && !value.is_array());
-            let text = nested.into_iter().try_fold(text, |text, (key, value)| {
-                let pointer = pointer.child(key);
-                if key == "quipu" {
-                    remove_value(&text, &pointer)
-                } else {
-                    part_at(text, &pointer, value)
-                }
-            })?;
-            // A plain value, such as the version of the file, is removed together with the last
-            // entry it describes.
-            let left = value_at(&text, pointer)?;
-            let is_last = |there: &serde_json::Map<String, Value>| {
-                there
-                    .iter()
-                    .all(|(key, value)| plain.contains(&(key, value)))
-            };
-            match left
-                .as_ref()
-                .and_then(Value::as_object)
-                .is_some_and(is_last)
-            {
-                true => plain.iter().try_fold(text, |text, (key, _)| {
-                    remove_value(&text, &pointer.child(*key))
-                })?,
-                false => text,
-            }
-        }
-        (Value::Array(items), Some(Value::Array(there))) => {
-            without_items(text, pointer, &there, |item| {
-                is_ours(item) || items.contains(item)
-            })?
-        }
-        _ => return Ok(text),
-    };
-    let is_empty = match value_at(&text, pointer)? {
-        Some(Value::Object(keys)) => keys.is_empty(),
-        Some(Value::Array(items)) => items.is_empty(),
-        _ => false,
-    };
-    if is_empty && !pointer.parts().is_empty() {
-        remove_value(&text, pointer)
+fn keys_of(ours: &Value) -> &Map<String, Value> {
+    ours.as_object().expect("the table is checked by a test")
+}
+
+fn edit(
+    text: &str,
+    change: impl Fn(&CstRootNode) -> Result<(), BadSettings>,
+) -> Result<String, BadSettings> {
+    let mark = if text.starts_with(BYTE_ORDER_MARK) {
+        BYTE_ORDER_MARK.len_utf8()
     } else {
-        Ok(text)
+        0
+    };
+    let root = CstRootNode::parse(&text[mark..], &OPTIONS).map_err(|e| BadSettings::Syntax {
+        line: e.line_display(),
+        what: e.kind().to_string(),
+    })?;
+    change(&root)?;
+    Ok(format!("{}{root}", &text[..mark]))
+}
+
+/// The property of a key. A key that is there twice is refused, because hosts differ in which one
+/// they read.
+fn property(object: &CstObject, key: &str) -> Result<Option<CstObjectProp>, BadSettings> {
+    let mut found = object
+        .properties()
+        .into_iter()
+        .filter(|property| property.decoded_name().as_deref() == Some(key));
+    match (found.next(), found.next()) {
+        (_, Some(_)) => Err(BadSettings::Twice(key.to_owned())),
+        (found, None) => Ok(found),
     }
 }
 
-fn without_items(
-    text: String,
-    pointer: &JsonPointer,
-    there: &[Value],
-    goes: impl Fn(&Value) -> bool,
-) -> Result<String, JsonError> {
-    let indices = (0..there.len()).rev().filter(|index| goes(&there[*index]));
-    indices.into_iter().try_fold(text, |text, index| {
-        remove_value(&text, &pointer.child(index))
-    })
+fn join_object(object: &CstObject, ours: &Map<String, Value>) -> Result<(), BadSettings> {
+    for (key, value) in ours {
+        let Some(there) = property(object, key)? else {
+            object.append(key, input(value));
+            continue;
+        };
+        let other_kind = || BadSettings::OtherKind(key.clone());
+        match value {
+            value if key == "quipu" => {
+                if there.to_serde_value().as_ref() != Some(value) {
+                    there.set_value(input(value));
+                }
+            }
+            Value::Object(keys) => {
+                join_object(&there.object_value().ok_or_else(other_kind)?, keys)?;
+            }
+            Value::Array(items) => join_array(&there.array_value().ok_or_else(other_kind)?, items),
+            // A plain value, such as the version of the file, is its owner's.
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn join_array(array: &CstArray, items: &[Value]) {
+    // An entry of an older version is replaced.
+    remove_items(array, |item| is_ours(item) && !items.contains(item));
+    let there = values(array);
+    for item in items.iter().filter(|item| !there.contains(item)) {
+        array.append(input(item));
+    }
+}
+
+/// Whether anything of ours was there.
+fn part_object(object: &CstObject, ours: &Map<String, Value>) -> Result<bool, BadSettings> {
+    let mut changed = false;
+    for (key, value) in ours {
+        let Some(there) = property(object, key)? else {
+            continue;
+        };
+        let is_nested = value.is_object() || value.is_array();
+        if key == "quipu" && is_nested {
+            let value = there.to_serde_value().unwrap_or_default();
+            if !value.to_string().contains("\"quipu\"") {
+                continue;
+            }
+            there.remove();
+            changed = true;
+            continue;
+        }
+        let (taken, left): (bool, CstContainerNode) = match value {
+            Value::Object(keys) => {
+                let Some(inner) = there.object_value() else {
+                    continue;
+                };
+                (part_object(&inner, keys)?, inner.into())
+            }
+            Value::Array(items) => {
+                let Some(inner) = there.array_value() else {
+                    continue;
+                };
+                let taken = remove_items(&inner, |item| is_ours(item) || items.contains(item));
+                (taken, inner.into())
+            }
+            _ => continue,
+        };
+        changed |= taken;
+        if taken && is_bare(&left) {
+            there.remove();
+        }
+    }
+    // A plain value, such as the version of the file, is removed together with the last entry it
+    // describes.
+    let rest = object.properties();
+    let is_plain = |property: &CstObjectProp| {
+        let value = property.to_serde_value();
+        property
+            .decoded_name()
+            .and_then(|name| ours.get(&name))
+            .is_some_and(|ours| Some(ours) == value.as_ref() && !ours.is_object())
+    };
+    if changed && rest.iter().all(is_plain) {
+        rest.into_iter().for_each(CstObjectProp::remove);
+    }
+    Ok(changed)
+}
+
+/// Removes the chosen items, and returns whether there were any.
+fn remove_items(array: &CstArray, goes: impl Fn(&Value) -> bool) -> bool {
+    let chosen: Vec<CstNode> = array
+        .elements()
+        .into_iter()
+        .filter(|item| item.to_serde_value().is_some_and(|item| goes(&item)))
+        .collect();
+    let any = !chosen.is_empty();
+    chosen.into_iter().for_each(CstNode::remove);
+    any
+}
+
+fn values(array: &CstArray) -> Vec<Value> {
+    let items = array.elements();
+    items.iter().filter_map(CstNode::to_serde_value).collect()
+}
+
+/// Whether a container has neither entries nor comments.
+fn is_bare(container: &CstContainerNode) -> bool {
+    let inner = container.children();
+    inner
+        .iter()
+        .all(|child| child.is_token() || child.is_whitespace() || child.is_newline())
 }
 
 fn is_ours(item: &Value) -> bool {
     item.to_string().contains("quipu hook ")
 }
 
-fn value_at(text: &str, pointer: &JsonPointer) -> Result<Option<Value>, JsonError> {
-    Ok(parse_json(text)?.at(pointer).map(|node| node.to_value()))
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(is) => CstInputValue::Bool(*is),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Object(keys) => {
+            let pairs = keys.iter().map(|(key, value)| (key.clone(), input(value)));
+            CstInputValue::Object(pairs.collect())
+        }
+    }
 }
 
 #[cfg(test)]
@@ -158,5 +268,44 @@ mod tests {
             serde_json::from_str::<Value>(text).unwrap()
         );
         assert_eq!(part(&join("", &ours).unwrap(), &ours).unwrap().trim(), "{}");
+    }
+
+    #[test]
+    fn comments_stay() {
+        let ours = json!({"mcpServers": {"quipu": {"command": "quipu"}}, "hooks": {"Stop": [{"command": "quipu hook stop --agent a"}]}});
+        let text = "// mine\n{\n  \"model\": \"x\", // the quick one\n  /* servers */\n  \"mcpServers\": {\n    // none yet\n  },\n}";
+        let with = join(text, &ours).unwrap();
+        assert!(with.contains("\"quipu\"") && with.contains("quipu hook stop"));
+        for with in [&with, &with.replace("\"model\": \"x\"", "\"model\": \"y\"")] {
+            let without = part(with, &ours).unwrap();
+            for comment in [
+                "// mine\n",
+                "// the quick one",
+                "/* servers */",
+                "// none yet",
+            ] {
+                assert!(
+                    with.contains(comment) && without.contains(comment),
+                    "{with}\n{without}"
+                );
+            }
+            assert!(!without.contains("quipu"), "{without}");
+        }
+    }
+
+    #[test]
+    fn settings_of_another_shape_are_refused() {
+        let ours = json!({"hooks": {"Stop": [{"command": "quipu hook stop"}]}});
+        assert_eq!(join("[]", &ours), Err(BadSettings::NoObject));
+        let other = Err(BadSettings::OtherKind("hooks".into()));
+        assert_eq!(join("{\"hooks\": []}", &ours), other);
+        let twice = Err(BadSettings::Twice("hooks".into()));
+        assert_eq!(join("{\"hooks\": {}, \"hooks\": {}}", &ours), twice);
+        assert!(matches!(
+            join("{\n  \"a\": 1\n  \"b\": 2}", &ours),
+            Err(BadSettings::Syntax { line: 2, .. })
+        ));
+        let foreign = "{\"version\": 1, \"hooks\": {\"Stop\": []}}";
+        assert_eq!(part(foreign, &ours).unwrap(), foreign);
     }
 }

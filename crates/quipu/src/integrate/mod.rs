@@ -9,6 +9,8 @@ mod keys;
 mod plan;
 #[cfg(test)]
 mod plugin;
+mod record;
 
 pub use hosts::{Fillings, Host, find_program, hosts};
-pub use plan::{Planned, apply, open, plan, read_text, unreached};
+pub use plan::{Planned, apply, change_host, open, plan, read_text, unreached};
+pub use record::{Loss, Record, losses, notices};

@@ -82,11 +82,7 @@ pub fn plan_without_attributes(root: &Path) -> Result<Planned, Failure> {
         }
         other => other.clone(),
     };
-    Ok(Planned {
-        path: ATTRIBUTES.to_owned(),
-        before,
-        after,
-    })
+    Ok(Planned::new(ATTRIBUTES, before, after))
 }
 
 /// Converts a rule's path to a pattern of `.gitattributes`. Git's patterns have no variables in

@@ -13,7 +13,7 @@ use quipu_store::Options;
 use serde_json::json;
 
 use crate::answer::{Answer, Failure, exit};
-use crate::integrate::{Fillings, Host, apply, hosts, plan};
+use crate::integrate::{Fillings, Host, Record, change_host, hosts, plan};
 use crate::session::Session;
 use crate::table::Operate;
 use crate::terminal;
@@ -89,6 +89,10 @@ impl Operate for Init {
         };
         let laid = lay_out(&root, &layout, Options::default())
             .map_err(|error| self.explain(error, &root, before.as_ref()))?;
+        if before.is_none() {
+            // It would be of an earlier project in this folder. Without a home there is none.
+            drop(Record::forget(&root));
+        }
         let Integrated {
             found,
             integrated,
@@ -214,8 +218,11 @@ impl Init {
         }
         let contract = Project::load_contract(root)?;
         for host in &found {
-            match plan(root, &contract, host, false).and_then(|planned| apply(root, &planned)) {
-                Ok(()) => {
+            let changed = plan(root, &contract, host, false)
+                .and_then(|planned| change_host(root, host, &planned, false));
+            match changed {
+                Ok(note) => {
+                    talk.extend(note);
                     integrated.push(host.name.clone());
                     talk.extend(
                         host.note
@@ -372,6 +379,7 @@ fn count_start(root: &Path) -> Option<u64> {
         suspect: None,
         peek: true,
         full: true,
+        notices: Vec::new(),
         caller: Caller::default(),
     };
     start(&project, &Actor::Person, &request)

@@ -1,21 +1,26 @@
 //! The `integrate` command: writes the configuration of an agent host. The work is done by
 //! `crate::integrate`.
 
+use std::path::Path;
+
 use clap::Args;
-use quipu_contract::{Privilege, nearest, unknown};
+use quipu_contract::{Contract, Privilege, nearest, unknown};
 use quipu_protocol::{Project, render_difference};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::answer::{Answer, Failure, exit};
-use crate::integrate::{Fillings, Planned, apply, hosts, plan};
+use crate::integrate::{Fillings, Host, Planned, change_host, hosts, plan};
 use crate::session::Session;
 use crate::table::Operate;
 
 #[derive(Debug, Args)]
 pub struct Integrate {
-    /// The host: claude, codex, gemini, opencode, goose, qwen, cursor or agents-md; without it,
-    /// list all hosts
+    /// The host, such as claude or codex; without it, list all hosts
+    #[arg(conflicts_with = "all")]
     host: Option<String>,
+    /// Every host that is installed here or used in this project
+    #[arg(long)]
+    all: bool,
     /// Remove the integration
     #[arg(long)]
     remove: bool,
@@ -32,15 +37,10 @@ impl Operate for Integrate {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let hosts = hosts();
         let Some(name) = &self.host else {
-            let text: String = hosts
-                .iter()
-                .map(|h| format!("{:<10} {}\n", h.name, h.about))
-                .collect();
-            let list: Vec<_> = hosts
-                .iter()
-                .map(|h| json!({"name": h.name, "about": h.about}))
-                .collect();
-            return Ok(Answer::new(json!(list), text));
+            if self.all {
+                return self.change_all(session, &hosts);
+            }
+            return Ok(list(&hosts));
         };
         let Some(host) = hosts.iter().find(|h| h.name == *name) else {
             let known = || hosts.iter().map(|h| h.name.as_str());
@@ -57,9 +57,62 @@ impl Operate for Integrate {
         session.actor.may(Privilege::MakeRules)?;
         let root = Project::find_root(&session.folder)?;
         let contract = Project::load_contract(&root)?;
-        let planned = plan(&root, &contract, host, self.remove)?;
+        let (data, text, notes) = self.change(&root, &contract, host)?;
+        Ok(notes.into_iter().fold(Answer::new(data, text), Answer::say))
+    }
+}
+
+impl Integrate {
+    /// Changes every host that is found. A host that cannot be changed does not stop the others.
+    fn change_all(&self, session: &Session, hosts: &[Host]) -> Result<Answer, Failure> {
+        session.actor.may(Privilege::MakeRules)?;
+        let root = Project::find_root(&session.folder)?;
+        let contract = Project::load_contract(&root)?;
+        let found: Vec<&Host> = hosts.iter().filter(|host| host.is_found(&root)).collect();
+        if found.is_empty() {
+            let what = "no agent host is installed here or used in this project";
+            return Err(Failure::new(
+                exit::NOT_FOUND,
+                what,
+                "quipu integrate agents-md",
+            ));
+        }
+        let (mut all, mut text, mut notes) = (Vec::new(), String::new(), Vec::new());
+        let mut code = exit::FINE;
+        for host in found {
+            match self.change(&root, &contract, host) {
+                Ok((data, changes, said)) => {
+                    all.push(data);
+                    text.push_str(&changes);
+                    notes.extend(
+                        said.into_iter()
+                            .map(|line| format!("{}: {line}", host.name)),
+                    );
+                }
+                Err(failure) => {
+                    code = failure.exit;
+                    notes.push(format!("{}: {}", host.name, failure.what));
+                }
+            }
+        }
+        let mut answer = notes
+            .into_iter()
+            .fold(Answer::new(json!(all), text), Answer::say);
+        answer.exit = code;
+        Ok(answer)
+    }
+
+    /// Changes one host. Returns the data, the difference and messages.
+    fn change(
+        &self,
+        root: &Path,
+        contract: &Contract,
+        host: &Host,
+    ) -> Result<(Value, String, Vec<String>), Failure> {
+        let planned = plan(root, contract, host, self.remove)?;
+        let mut notes = Vec::new();
         if !self.dry_run {
-            apply(&root, &planned)?;
+            notes.extend(change_host(root, host, &planned, self.remove)?);
         }
         let text: String = planned.iter().map(difference).collect();
         let files: Vec<_> = planned
@@ -67,20 +120,29 @@ impl Operate for Integrate {
             .map(|f| json!({"path": f.path, "act": f.act()}))
             .collect();
         let changed = planned.iter().filter(|f| f.act() != "same").count();
-        let answer = Answer::new(
-            json!({"host": name, "files": files, "difference": text}),
-            text,
-        );
-        let answer = answer.say(match (changed, self.dry_run) {
+        let data = json!({"host": host.name, "files": files, "difference": text});
+        notes.push(match (changed, self.dry_run) {
             (0, _) => "nothing to change".to_owned(),
             (_, true) => "dry run: nothing was written".to_owned(),
             (changed, false) => crate::answer::count(changed, "file") + " written",
         });
-        Ok(match host.note.as_ref().filter(|_| !self.remove) {
-            Some(note) => answer.say(Fillings::of(&contract).fill_role(note)),
-            None => answer,
-        })
+        if let Some(note) = host.note.as_ref().filter(|_| !self.remove) {
+            notes.push(Fillings::of(contract).fill_role(note));
+        }
+        Ok((data, text, notes))
     }
+}
+
+fn list(hosts: &[Host]) -> Answer {
+    let text: String = hosts
+        .iter()
+        .map(|h| format!("{:<11} {}\n", h.name, h.about))
+        .collect();
+    let list: Vec<_> = hosts
+        .iter()
+        .map(|h| json!({"name": h.name, "about": h.about}))
+        .collect();
+    Answer::new(json!(list), text)
 }
 
 fn difference(file: &Planned) -> String {

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::view_arguments::parse_tokens;
 use crate::answer::{Answer, Failure};
+use crate::integrate::notices;
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -61,6 +62,7 @@ impl Operate for Start {
             suspect: self.suspect,
             peek: self.peek,
             full: self.full,
+            notices: notices(&project),
             caller: session.caller(),
         };
         let awake = start(&project, &session.actor, &request)?;

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::answer::{Answer, Failure, count, exit};
 use crate::conflict_notice::{kept_at, render_in_status};
 use crate::flow_text::{render_flow, render_plans};
+use crate::integrate::{Loss, losses};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -35,6 +36,10 @@ impl Operate for Status {
         let project = session.project()?;
         let mut report = Report::collect(&project, &session.actor)?;
         let mut text = report.render_head(&project);
+        for loss in &report.losses {
+            let Loss { what, help } = loss;
+            text.push_str(&format!("  flagged  {what}\n           help  {help}\n"));
+        }
         report.render_scan(&mut text);
         report.render_shared(&mut text);
         report.render_rest(&mut text, self.files);
@@ -62,7 +67,7 @@ impl Operate for Status {
         if project.began_anew {
             answer = answer.say("there was no journal: a new one starts with the files on disk");
         }
-        if report.scan.flagged().next().is_some() {
+        if report.scan.flagged().next().is_some() || !report.losses.is_empty() {
             answer.exit = exit::NO;
         }
         Ok(answer)
@@ -79,6 +84,8 @@ struct Report {
     conflicts: Vec<Conflict>,
     /// Commits that the shared store has, and that this copy cannot apply.
     held: Vec<(u64, String)>,
+    /// Settings of agent hosts, and the journal, that are missing.
+    losses: Vec<Loss>,
     is_everything: bool,
 }
 
@@ -125,6 +132,7 @@ impl Report {
             shared,
             conflicts,
             held,
+            losses: losses(project),
             is_everything: scope.is_everything(),
         })
     }
@@ -251,6 +259,9 @@ impl Report {
             "leases": leases,
             "flow": flow,
         });
+        if !self.losses.is_empty() {
+            json["losses"] = json!(self.losses);
+        }
         if let Some((_, state)) = &self.shared {
             json["shared"] = state.clone();
             if !self.conflicts.is_empty() {

@@ -17,6 +17,7 @@ use super::causes::root_causes;
 use super::journal;
 use super::reply::reply;
 use crate::answer::Failure;
+use crate::integrate::losses;
 
 /// Maximum number listed per kind; the rest is counted.
 const MOST: usize = 40;
@@ -60,6 +61,7 @@ pub async fn now(State(page): Shared) -> Response {
             "leases": leases,
             "sessions": sessions,
             "flagged": flagged,
+            "losses": losses(&project),
             "flagged_all": scan.flagged().count(),
             "recent": recent,
             "files": scan.files.len(),

@@ -53,6 +53,7 @@ fn stage() -> tempfile::TempDir {
         suspect: None,
         peek: false,
         full: false,
+        notices: Vec::new(),
         caller,
     };
     assert!(start(&project, &ada(), &request).unwrap().session.is_some());

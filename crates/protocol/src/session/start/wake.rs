@@ -48,6 +48,8 @@ pub struct StartRequest {
     pub peek: bool,
     /// Show everything, even to an agent that has already received a full start.
     pub full: bool,
+    /// Lines that come first, whatever the budget.
+    pub notices: Vec<String>,
     pub caller: Caller,
 }
 
@@ -162,6 +164,7 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
         && own.told.is_some()
         && !(request.full || caller.has_forgotten)
     {
+        let notices = render_notices(request);
         let news = tell_news(&waking, &scene, session, request.budget)?;
         if !is_looking {
             let session = begin_or_continue(project, &actor, &caller, Some(session.clone()))?;
@@ -180,6 +183,7 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
             begun,
             created,
             actor,
+            text: notices + &news.text,
             ..news
         });
     }
@@ -224,7 +228,7 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
         next.trim_end()
     );
     let Tokens(budget) = request.budget;
-    let opening = opening(project);
+    let opening = opening(project) + &render_notices(request);
     let mut room = budget.saturating_sub(counter.count(&ending).0 + counter.count(&opening).0);
     let (text, tokens) = loop {
         let text = format!(
@@ -253,6 +257,12 @@ pub fn start(project: &Project, actor: &Actor, request: &StartRequest) -> Result
         text,
         actor,
     })
+}
+
+fn render_notices(request: &StartRequest) -> String {
+    let lines = request.notices.iter().map(|line| format!("{line}\n"));
+    let text: String = lines.collect();
+    if text.is_empty() { text } else { text + "\n" }
 }
 
 /// The start of a subagent: it works in the session of the agent that started it.

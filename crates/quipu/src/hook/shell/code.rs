@@ -60,6 +60,20 @@ const CHANGES: &[&str] = &[
     "File.delete",
     "fs.cp",
 ];
+/// Words that remove or move a file or a folder.
+const REMOVALS: &[&str] = &[
+    "unlink",
+    "os.remove",
+    "rmtree",
+    "rmdir",
+    "fs.rm",
+    "rmSync",
+    "os.rename",
+    "shutil.move",
+    "renameSync",
+    "FileUtils.rm",
+    "File.delete",
+];
 /// Words that only append to a file.
 const GROWTH: &[&str] = &["appendFile", "FILE_APPEND", "O_APPEND"];
 /// Languages in which `>` writes.
@@ -109,7 +123,7 @@ impl Shell {
         // In `sed`, an unquoted file name follows `w`.
         if language == "sed" {
             for line in text.lines().filter_map(|line| line.rsplit_once("w ")) {
-                self.mention(How::Change, line.1.trim());
+                self.mention(How::Change, &Word::plain(line.1.trim()));
             }
             return;
         }
@@ -131,9 +145,32 @@ impl Shell {
             () => return,
         };
         quoted.extend(given.iter().filter_map(Word::text));
-        quoted
-            .iter()
-            .for_each(|quoted| self.mention(how, quoted.trim_start_matches(['>', '<', '+', ' '])));
+        quoted.extend(self.joined(text));
+        let removes = has(REMOVALS);
+        for quoted in &quoted {
+            let name = quoted.trim_start_matches(['>', '<', '+', ' ']);
+            self.mention(how, &Word::plain(name));
+            if name.contains('*') {
+                self.mention(how, &Word::wildcard(name));
+            }
+            // The project itself is quoted for other reasons, such as a separator.
+            if removes && name.contains(|c| !matches!(c, '.' | '/')) {
+                self.mention(How::Remove, &Word::plain(name));
+            }
+        }
+    }
+
+    /// Pairs of a quoted folder and the next quoted word: `Path("meta") / "a.md"`.
+    fn joined(&self, text: &str) -> Vec<String> {
+        let words: Vec<String> = words_in(text).iter().filter_map(Word::text).collect();
+        let is_folder = |name: &String| {
+            let place = self.place(&Word::plain(name));
+            !name.is_empty() && place.is_some_and(|place| place.is_dir())
+        };
+        let pairs = words.windows(2).filter(|pair| is_folder(&pair[0]));
+        pairs
+            .map(|pair| format!("{}/{}", pair[0].trim_end_matches('/'), pair[1]))
+            .collect()
     }
 }
 

@@ -506,14 +506,14 @@ impl Shell {
     }
 
     /// Records an effect on a file if the project knows it.
-    fn mention(&mut self, how: How, text: &str) {
+    fn mention(&mut self, how: How, word: &Word) {
         if self.is_lost {
             return self.give_up("too many changes of the working folder");
         }
         for folder in self.folders.clone() {
             self.deeds.push(Deed::Matching {
                 how,
-                name: Word::plain(text).within(&folder),
+                name: word.within(&folder),
             });
         }
     }

@@ -49,7 +49,7 @@ impl Shell {
             let slashes = file.match_indices('/').map(|(at, _)| at + 1);
             for at in std::iter::once(0).chain(slashes) {
                 let name = Word::plain(&file[at..]).within(folder);
-                self.mention(How::Change, &name.spelled());
+                self.mention(How::Change, &Word::plain(&name.spelled()));
             }
         }
     }

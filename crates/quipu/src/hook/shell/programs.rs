@@ -13,7 +13,7 @@ use super::{How, PROCESS, Shell, assignment};
 const PREFIXES: &[&str] = &[
     "sudo", "doas", "env", "command", "builtin", "nohup", "time", "timeout", "nice", "ionice",
     "stdbuf", "setsid", "exec", "busybox", "if", "then", "elif", "else", "while", "until", "do",
-    "!", "{", "}", "coproc", "function",
+    "!", "{", "}", "coproc", "function", "uv", "poetry", "pdm", "npx", "run",
 ];
 /// Prefixes with a required or optional name before the command.
 const NAMING: &[&str] = &["coproc", "function"];
@@ -557,7 +557,7 @@ impl Shell {
             {
                 self.write(How::Change, source);
             }
-            if arguments.name == "mv" {
+            if arguments.name == "mv" || arguments.has(&["--remove-source-files"]) {
                 self.write(How::Remove, source);
             }
             // In a folder it keeps its name. The judge sees which of the two exists.

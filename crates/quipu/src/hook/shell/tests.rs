@@ -172,6 +172,10 @@ fn project() -> Playground {
     write(".gitignore", ".quipu/\n");
     write("meta/glossary.md", "- lease\n");
     write("outline.md", "# Outline\n");
+    write(
+        ".claude/settings.json",
+        "{\"hooks\": \"quipu hook stop\"}\n",
+    );
     write("src/main.rs", "fn main() {}\n");
     write("new/glossary.md", "gone\n");
     write("list", "notes.txt\noutline.md\n");
@@ -527,6 +531,26 @@ const DENIED_WRITES: &[&str] = &[
     "x=$(cat <<EOF\nfoo\nEOF)\nrm outline.md",
     "cat <<-EOF\n\tit's\n\tEOF\nrm outline.md",
     "cat <<E$(echo)F\nit's\nE$(echo)F\nrm outline.md",
+    "python3 -c \"import shutil; shutil.rmtree('meta')\"",
+    "python3 -c \"import os; os.remove('outline.md')\"",
+    "python3 -c \"import pathlib; [p.unlink() for p in pathlib.Path('meta').glob('*.md')]\"",
+    "python3 -c \"import glob, os; [os.remove(f) for f in glob.glob('meta/*.md')]\"",
+    "python3 -c \"from pathlib import Path; (Path('meta') / 'glossary.md').write_text('x')\"",
+    "perl -e \"unlink 'outline.md'\"",
+    "node -e \"fs.rmSync('meta', {recursive: true})\"",
+    "php -r \"unlink('outline.md');\"",
+    "uv run python -c \"open('outline.md','w')\"",
+    "poetry run rm outline.md",
+    "busybox rm outline.md",
+    "rsync -a --remove-source-files meta/glossary.md /tmp/",
+    "split -l 1 new/glossary.md outline.md; mv -t . /x/outline.md",
+    "cat new/glossary.md | sponge outline.md",
+    "gzip meta/glossary.md",
+    // What sets up the hosts of agents.
+    "rm -rf .claude",
+    "rm .claude/*.json",
+    "mv .claude /tmp/x",
+    "echo '{}' > .mcp.json",
     // bash runs everything before a syntax error.
     "rm outline.md\n)",
     "rm outline.md\necho \"unclosed",
@@ -624,6 +648,8 @@ const ALLOWED: &[&str] = &[
     "python3 -c \"import subprocess; print(subprocess.run(['cat','outline.md']))\"",
     "for f in $(git ls-files '*.rs'); do head -1 $f; done",
     "cat <<'E' | python3\nprint(open('outline.md').read())\nE",
+    "python3 -c \"import pathlib; [p.unlink() for p in pathlib.Path('target').glob('*.o')]\"",
+    "python3 -c \"import shutil; shutil.rmtree('node_modules'); print('a/b'.split('/'))\"",
     "gh pr create --title x --body \"$(cat <<'E'\n## Summary\n- rm outline.md > x\nE\n)\"",
 ];
 

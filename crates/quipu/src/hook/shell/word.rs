@@ -49,6 +49,16 @@ impl Word {
         Word(text.chars().map(Piece::Char).collect())
     }
 
+    /// A pattern of another language, with `*` and `?`.
+    pub fn wildcard(text: &str) -> Word {
+        let piece = |c| match c {
+            '*' => Piece::Star,
+            '?' => Piece::One,
+            c => Piece::Char(c),
+        };
+        Word(text.chars().map(piece).collect())
+    }
+
     pub fn any() -> Word {
         Word(vec![Piece::Any])
     }
