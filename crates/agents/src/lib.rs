@@ -3,6 +3,8 @@
 //! An agent gets a folder to read, a folder to write and a brief. This crate does not know the
 //! store, the contract or a profile: the caller decides which files the agent sees and judges the
 //! files it wrote. An agent's claim that it finished is never accepted as proof.
+//!
+//! Internal to Quipu: programs use `quipu-memory`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

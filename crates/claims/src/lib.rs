@@ -2,6 +2,8 @@
 //!
 //! The crate is pure: it does no I/O and reads no clock. A page is a text with its path, tier and
 //! form. The caller decides which pages exist and which of them an actor may see.
+//!
+//! Internal to Quipu: programs use `quipu-memory`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -3,6 +3,8 @@
 //!
 //! This crate is pure: no I/O, no clock, no async. The store asks it for a verdict and enforces it;
 //! the interfaces only print the verdict.
+//!
+//! Internal to Quipu: programs use `quipu-memory`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

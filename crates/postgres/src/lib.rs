@@ -3,6 +3,8 @@
 //! This is the second backend behind the store's interface (`quipu_store::CommitLog`). It does not know
 //! files: the store writes what the log accepts. A project without a shared store uses nothing of
 //! this crate, and no connection is opened before the first request.
+//!
+//! Internal to Quipu: programs use `quipu-memory`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -4,6 +4,8 @@
 //! It publishes the words of a chapter unchanged, except completion markers and comments, which it
 //! drops. It does not trust text that agents wrote: it shows raw HTML as text, and no link can run
 //! a script.
+//!
+//! Internal to Quipu: programs use `quipu-memory`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

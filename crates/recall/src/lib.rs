@@ -17,6 +17,8 @@
 //! | `encoder`, `parts`, `vectors`, `direction`, `nearest`, `meaning` | semantic similarity |
 //! | `texts` | vectors of single texts |
 //! | `wide` | vectorised arithmetic |
+//!
+//! Internal to Quipu: programs use `quipu-memory`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

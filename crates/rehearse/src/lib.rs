@@ -4,6 +4,8 @@
 //! gives the same bytes. It invents nothing: it quotes, counts or lists, and names the location of
 //! each statement. It knows kinds of work ([`Rehearsal`]), never the name of a role or a profile;
 //! the profile maps each role to a kind.
+//!
+//! Internal to Quipu: programs use `quipu-memory`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

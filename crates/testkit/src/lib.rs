@@ -1,5 +1,7 @@
 //! Test support: a project in a temporary folder, a failing disk, a PostgreSQL server, hosts, and
 //! hostile input.
+//!
+//! Internal to Quipu: programs use `quipu-memory`.
 
 #![allow(
     clippy::unwrap_used,

@@ -3,6 +3,8 @@
 //!
 //! Everything is pure: no I/O, no clock, no async. `Document::parse` gives access to the contents of
 //! a file, `splice` plans edits that keep every other byte, and `tokens` counts.
+//!
+//! Internal to Quipu: programs use `quipu-memory`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

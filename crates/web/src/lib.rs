@@ -3,6 +3,8 @@
 //! The crate owns access control, request limits and the async runtime of the server. It knows
 //! nothing about projects. The caller supplies a router and a [`Policy`], [`guard`] puts the checks
 //! in front of the router, and [`serve`] answers requests until a signal arrives.
+//!
+//! Internal to Quipu: programs use `quipu-memory`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
