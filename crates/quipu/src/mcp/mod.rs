@@ -11,8 +11,10 @@ mod files;
 #[cfg(feature = "fixture-door")]
 mod fixture;
 mod http;
+mod remedy;
 pub mod schema;
 mod serve;
+mod tool_table;
 mod tools;
 mod wire;
 mod workspace;

@@ -81,8 +81,8 @@ fn property(argument: &Arg) -> Value {
 #[derive(Debug)]
 pub struct Slip {
     pub what: String,
-    /// The arguments that are missing.
-    pub missing: Vec<String>,
+    /// The arguments that are missing or have no valid value.
+    pub wrong: Vec<String>,
 }
 
 /// Parses the arguments of a call. Also returns them as words of a command line.
@@ -92,8 +92,8 @@ pub fn parse_call(
     left_out: &[&str],
 ) -> Result<(Vec<String>, ArgMatches), Slip> {
     let command = command_of(operation);
-    let missing = Vec::new();
-    let words = words(&command, given, left_out).map_err(|what| Slip { what, missing })?;
+    let wrong = Vec::new();
+    let words = words(&command, given, left_out).map_err(|what| Slip { what, wrong })?;
     let matches = command
         .clone()
         .try_get_matches_from(&words)
@@ -112,27 +112,27 @@ fn slip_of(command: &Command, error: &clap::Error) -> Slip {
     let context = |kind| error.get(kind);
     match (error.kind(), context(ContextKind::InvalidArg)) {
         (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(shown))) => {
-            let missing: Vec<String> = shown.iter().filter_map(name_of).collect();
-            let named: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
+            let wrong: Vec<String> = shown.iter().filter_map(name_of).collect();
+            let named: Vec<String> = wrong.iter().map(|name| format!("`{name}`")).collect();
             let is = if named.len() == 1 { "is" } else { "are" };
             let what = format!("{} {is} missing", named.join(" and "));
-            Slip { what, missing }
+            Slip { what, wrong }
         }
         (ErrorKind::InvalidValue, Some(ContextValue::String(shown))) => {
             let name = name_of(shown).unwrap_or_else(|| shown.clone());
-            let missing = vec![name.clone()];
+            let wrong = vec![name.clone()];
             let what = match context(ContextKind::ValidValue) {
                 Some(ContextValue::Strings(known)) if !known.is_empty() => {
                     format!("`{name}` must be one of {}", known.join(", "))
                 }
                 _ => format!("`{name}` has no valid value"),
             };
-            Slip { what, missing }
+            Slip { what, wrong }
         }
         _ => {
-            let missing = Vec::new();
+            let wrong = Vec::new();
             let what = first_lines(error);
-            Slip { what, missing }
+            Slip { what, wrong }
         }
     }
 }
