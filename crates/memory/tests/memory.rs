@@ -1,5 +1,7 @@
 //! The public surface, as a program uses it.
 
+#![allow(clippy::unwrap_used)]
+
 use quipu_memory::{Error, Memory};
 
 #[test]

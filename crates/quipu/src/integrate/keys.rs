@@ -104,13 +104,14 @@ fn join_object(object: &CstObject, ours: &Map<String, Value>) -> Result<(), BadS
             object.append(key, input(value));
             continue;
         };
+        if key == "quipu" && (value.is_object() || value.is_array()) {
+            if there.to_serde_value().as_ref() != Some(value) {
+                there.set_value(input(value));
+            }
+            continue;
+        }
         let other_kind = || BadSettings::OtherKind(key.clone());
         match value {
-            value if key == "quipu" => {
-                if there.to_serde_value().as_ref() != Some(value) {
-                    there.set_value(input(value));
-                }
-            }
             Value::Object(keys) => {
                 join_object(&there.object_value().ok_or_else(other_kind)?, keys)?;
             }

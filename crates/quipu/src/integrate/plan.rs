@@ -390,6 +390,9 @@ mod tests {
     }
 
     proptest! {
+        // Every case goes through the settings of every host.
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
         #[test]
         fn any_settings_return_byte_for_byte(text in settings()) {
             for host in hosts() {

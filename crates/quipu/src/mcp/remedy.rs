@@ -76,11 +76,6 @@ fn command_length(text: &str) -> usize {
 fn as_tool_call(command: &str) -> Option<String> {
     let mut words = split_words(command.strip_prefix("quipu ")?)?;
     words.retain(|word| word != "--json");
-    // An ellipsis stands for arguments that the reader knows.
-    let is_open = words.last().is_some_and(|word| word == "…");
-    if is_open {
-        words.pop();
-    }
     if let Some(at) = words.iter().position(|word| word == "--file") {
         words.drain(at..words.len().min(at + 2));
     }
@@ -96,12 +91,20 @@ fn as_tool_call(command: &str) -> Option<String> {
     if tool.rows.len() > 1 {
         given.insert("action".into(), json!(action));
     }
-    given.extend(arguments_of(
-        row(row_name)?,
-        &words[count..],
-        tool.left_out,
-        is_open,
-    )?);
+    let (operation, words) = (row(row_name)?, &words[count..]);
+    given.extend(
+        match (
+            arguments_of(operation, words, tool.left_out, false),
+            words.split_last(),
+        ) {
+            (Some(given), _) => given,
+            // An ellipsis at the end stands for arguments that the reader knows.
+            (None, Some((last, words))) if last == "…" => {
+                arguments_of(operation, words, tool.left_out, true)?
+            }
+            (None, _) => return None,
+        },
+    );
     for name in tool.must {
         given.entry(*name).or_insert(json!("…"));
     }
@@ -139,6 +142,10 @@ mod tests {
     fn remedies_become_tool_calls() {
         for (remedy, wanted) in [
             ("quipu status", "call `status` with {}"),
+            (
+                "quipu append a.md --text \"…\"     (a correction supersedes)",
+                r#"call `append` with {"path":"a.md","text":"…"}     (a correction supersedes)"#,
+            ),
             (
                 "quipu read a.json --json     (prints its version; then: quipu write a.json --expect VERSION --file FILE)",
                 r#"call `read` with {"path":"a.json"}     (prints its version; then: call `write` with {"path":"a.json","expect":"VERSION","text":"…"})"#,

@@ -383,7 +383,6 @@ mod tests {
         };
         let list = list(&session)["tools"].to_string();
         let tokens = quipu_text::Counter::O200k.count(&list).0;
-        println!("{tokens} tokens, {} bytes", list.len());
         assert!(tokens <= 1_800, "{tokens} tokens: {list}");
     }
 
