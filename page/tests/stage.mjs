@@ -47,8 +47,8 @@ export function project(name) {
 }
 
 /** Serves a folder until `stop`. */
-export async function serve(folder) {
-  const child = spawn(QUIPU, ['serve', '--json'], { cwd: folder, env: nobody, stdio: ['ignore', 'pipe', 'inherit'] });
+export async function serve(folder, more = {}) {
+  const child = spawn(QUIPU, ['serve', '--json'], { cwd: folder, env: { ...nobody, ...more }, stdio: ['ignore', 'pipe', 'inherit'] });
   children.add(child);
   child.once('exit', () => children.delete(child));
   const lines = createInterface({ input: child.stdout });
@@ -58,7 +58,7 @@ export async function serve(folder) {
   ]);
   const { url } = JSON.parse(first);
   const stop = () => new Promise((done) => { child.once('exit', done); child.kill('SIGTERM'); });
-  return { url, origin: new URL(url).origin, token: url.split('token=')[1], stop };
+  return { url, origin: new URL(url).origin, token: url.split('token=')[1], pid: child.pid, stop };
 }
 
 export function launch() {
@@ -78,7 +78,7 @@ export async function visit(browser, server, { width = 1280, height = 860, local
   const wrong = [];
   page.on('pageerror', (error) => wrong.push(String(error)));
   page.on('console', (message) => { if (message.type() === 'error' && !/status of (4[0-9]{2}|504)/.test(message.text())) wrong.push(message.text()); });
-  page.on('request', (request) => { if (!request.url().startsWith(server.origin)) wrong.push(`asked ${request.url()}`); });
+  page.on('request', (request) => { if (!request.url().replace(/^blob:/, '').startsWith(server.origin)) wrong.push(`asked ${request.url()}`); });
   page.on('dialog', (dialog) => { wrong.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
   if (process.env.PAGE_FROM_DISK) {
     // While one works on the page: files as they are on disk, the rest from the program.

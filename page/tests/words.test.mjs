@@ -24,3 +24,23 @@ test('every sentence that a view asks for is there', () => {
     for (const [, key] of readFileSync(www + file, 'utf8').matchAll(/\bt\('([^']+)'/g)) assert.ok(WORDS[key], `${file}: ${key}`);
   }
 });
+
+test('a sentence of the engine is said in Chinese, with its names and paths', async () => {
+  globalThis.document ??= { documentElement: {} };
+  const { switchLanguage, language } = await import('../www/words.js');
+  const { said, own, SENTENCES } = await import('../www/sentences.js');
+  if (language() !== 'zh') switchLanguage();
+  assert.equal(said('waits for research/ch01, write/ch02, which needs a person'), '等待 research/ch01, write/ch02，后者需要人处理');
+  assert.equal(said('`drafts/ch01.md` does not end with FINAL or DRAFT'), '`drafts/ch01.md` 没有以 FINAL or DRAFT 结尾');
+  assert.equal(said('2 objections: `a` says no (after round 3)'), '2 条异议：`a` says no（第 3 轮之后）');
+  assert.equal(said('memory says left, the text shows the right hand in use'), '记忆写的是left，文中用的是另一只手');
+  assert.equal(said('3 failures in a row: `a.md` was not written\nthe agent reports: ended with exit code 1'), '连续失败 3 次：`a.md` 没有写出\n智能体报告：以退出码 1 结束');
+  assert.equal(said('something of an agent'), 'something of an agent');
+  assert.equal(own(['write', '写作']), '写作');
+  switchLanguage();
+  assert.equal(said('`a` is new'), '`a` is new');
+  for (const [pattern, chinese] of SENTENCES) {
+    const groups = new RegExp(`${pattern.source}|`, pattern.flags).exec('').length - 1;
+    for (const [, nth] of chinese.matchAll(/\{(\d)\}/g)) assert.ok(Number(nth) < groups, chinese);
+  }
+});

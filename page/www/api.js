@@ -79,11 +79,18 @@ export function get(path, parameters = {}) {
   return ask(`/api/${path}${query ? `?${query}` : ''}`);
 }
 
+/** The bytes of a picture. An address alone would not do: it cannot carry the token. */
+export async function getPicture(path, at) {
+  const response = await fetch(`/api/picture?${new URLSearchParams(at ? { path, at } : { path })}`, { headers: { authorization: `Bearer ${token}` } });
+  if (!response.ok) throw new Refused({}, response.status);
+  return response.blob();
+}
+
+export const post = (path, given = {}) => ask(`/api/${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(given) });
+
 /** Calls an operation of the table, as a person would on the command line. */
 export function call(operation, given = {}, unit = undefined) {
-  return ask('/api/call', {
-    method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ operation, arguments: given, unit }),
-  });
+  return post('call', { operation, arguments: given, unit });
 }
 
 /** Hears what happens, for as long as the page is open. `EventSource` cannot send a header, so the stream is read by hand. */

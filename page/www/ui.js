@@ -116,15 +116,39 @@ export function when(text) {
   moments[language()] ??= new Intl.DateTimeFormat(language(), { dateStyle: 'medium', timeStyle: 'short' });
   return moments[language()].format(moment);
 }
-export const When = ({ at }) => html`<time dateTime=${at} title=${at}>${when(at)}</time>`;
+const STEPS = [['day', 86_400], ['hour', 3_600], ['minute', 60]];
+/** How long ago, within a week; before that, the date. */
+export function ago(text) {
+  const moment = new Date(text);
+  const seconds = (Date.now() - moment.getTime()) / 1000;
+  if (Number.isNaN(seconds) || Math.abs(seconds) > 7 * 86_400) return when(text);
+  const [unit, long] = STEPS.find(([, long]) => Math.abs(seconds) >= long) ?? ['second', 1];
+  // A clock that runs a little behind the server's must not speak of the future.
+  const number = unit === 'second' ? (Math.abs(seconds) < 10 ? 0 : -Math.round(seconds)) : -Math.round(seconds / long);
+  return new Intl.RelativeTimeFormat(language(), { numeric: 'auto' }).format(number, unit);
+}
+export const When = ({ at }) => html`<time dateTime=${at} title=${when(at)}>${ago(at)}</time>`;
 export const count = (number) => new Intl.NumberFormat(language()).format(number ?? 0);
 
+/** A duration in words of two units at most. */
+export function took(seconds) {
+  const whole = Math.max(0, Math.round(seconds));
+  const two = (number) => String(number).padStart(2, '0');
+  if (seconds < 10 && !Number.isInteger(seconds)) return `${Math.max(0, seconds).toFixed(1)} s`;
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
+  return `${Math.floor(whole / 3600)} h ${two(Math.floor(whole / 60) % 60)} min`;
+}
 export function Elapsed({ since }) {
   const [, tick] = useState(0);
   useEffect(() => { const timer = setInterval(() => tick((n) => n + 1), 1000); return () => clearInterval(timer); }, []);
-  const seconds = Math.max(0, Math.round((Date.now() - new Date(since).getTime()) / 1000));
-  const text = seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, '0')} s`;
-  return html`<span class="number">${text}</span>`;
+  return html`<span class="number">${took(Math.round((Date.now() - new Date(since).getTime()) / 1000))}</span>`;
+}
+
+/** Where a rule is written. The project's own contract can be opened; built-in profiles are in the program. */
+export function RulePlace({ at }) {
+  const [, line] = /^quipu\.toml:(\d+)$/.exec(at) ?? [];
+  return line ? html`<${FileLink} path="quipu.toml" line=${line} />` : html`<code>${at}</code>`;
 }
 
 /** Brings the chosen one of a row into sight, where the row is wider than the screen. */
@@ -170,17 +194,50 @@ export function Dialog({ title, onClose, children }) {
 /** As many lines of a difference are shown at first, and more on request. */
 const DIFF_LINES = 1000;
 
-/** A unified diff, line by line. What is not shown yet is counted. */
+const SIDES = 'quipu.sides';
+const keptSides = () => { try { return localStorage.getItem(SIDES) === 'yes'; } catch { return false; } };
+
+/** The lines of a unified diff as rows of two sides; what was removed is beside what was added in its place. */
+function twoSides(lines, kinds) {
+  const rows = [];
+  let [old, fresh] = [0, 0];
+  for (let nth = 0; nth < lines.length; nth += 1) {
+    const line = lines[nth];
+    if (kinds[nth] === 'at') {
+      const [, a, b] = /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(line) ?? [];
+      if (a) [old, fresh] = [Number(a), Number(b)];
+      if (a) rows.push({ head: line });
+    } else if (kinds[nth] === '') {
+      rows.push({ left: [old++, line.slice(1)], right: [fresh++, line.slice(1)] });
+    } else {
+      const [gone, added] = [[], []];
+      while (nth < lines.length && (kinds[nth] === 'gone' || kinds[nth] === 'added')) { (kinds[nth] === 'gone' ? gone : added).push(lines[nth].slice(1)); nth += 1; }
+      nth -= 1;
+      for (let at = 0; at < Math.max(gone.length, added.length); at += 1) rows.push({ changed: true, left: at < gone.length ? [old++, gone[at]] : null, right: at < added.length ? [fresh++, added[at]] : null });
+    }
+  }
+  return rows;
+}
+
+function Sides({ lines, kinds }) {
+  const side = (one, changed, name) => html`<td class="nr">${one?.[0]}</td><td class="code ${changed && one ? name : ''}">${one?.[1]}</td>`;
+  return html`<div class="diff two" tabIndex="0" role="group" aria-label=${t('diff.sides')}><table><tbody>${twoSides(lines, kinds).map((row) => (row.head ? html`<tr class="at"><td colspan="4">${row.head}</td></tr>`
+    : html`<tr>${side(row.left, row.changed, 'gone')}${side(row.right, row.changed, 'added')}</tr>`))}</tbody></table></div>`;
+}
+
+/** A unified diff, line by line or with both sides. What is not shown yet is counted. */
 export function Difference({ text }) {
   const [most, setMost] = useState(DIFF_LINES);
+  const [sides, setSides] = useState(keptSides);
   if (!text) return html`<${Empty}>${t('diff.none')}</${Empty}>`;
   const lines = text.replace(/\n$/, '').split('\n');
   const kind = (line) => (/^(\+\+\+|---) /.test(line) ? 'at' : line.startsWith('+') ? 'added' : line.startsWith('-') ? 'gone' : line.startsWith('@@') ? 'at' : '');
   const kinds = lines.map(kind);
   const number = (name) => count(kinds.filter((one) => one === name).length);
   const left = lines.length - most;
-  return html`<p class="small counts"><span class="good">+${number('added')}</span> <span class="bad">−${number('gone')}</span> ${left > 0 && html`<strong>${t('diff.part', count(most), count(lines.length))}</strong>`}</p>
-    <pre class="diff" tabIndex="0">${lines.slice(0, most).map((line, nth) => html`<span class=${kinds[nth]}>${line}\n</span>`)}</pre>
+  const turn = () => { try { localStorage.setItem(SIDES, sides ? 'no' : 'yes'); } catch { /* a private window keeps nothing */ } setSides(!sides); };
+  return html`<p class="small counts"><span class="good">+${number('added')}</span> <span class="bad">−${number('gone')}</span> <span class="buttons small"><button type="button" aria-pressed=${sides} onClick=${turn}>${t('diff.sides')}</button></span> ${left > 0 && html`<strong>${t('diff.part', count(most), count(lines.length))}</strong>`}</p>
+    ${sides ? html`<${Sides} lines=${lines.slice(0, most)} kinds=${kinds} />` : html`<pre class="diff" tabIndex="0">${lines.slice(0, most).map((line, nth) => html`<span class=${kinds[nth]}>${line}\n</span>`)}</pre>`}
     ${left > 0 && html`<p class="buttons"><button type="button" onClick=${() => setMost(most + 10 * DIFF_LINES)}>${t('lines.more', count(left))}</button></p>`}`;
 }
 

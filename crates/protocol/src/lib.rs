@@ -82,7 +82,7 @@ pub use session::conversation::{
 pub use session::decisions::{Decision, NewDecision, decide, load_decisions, parse_decisions};
 pub use session::delegation::{
     Again, Collected, Delegation, NewDelegation, Progress, Report, collect, delegate,
-    delegate_again, find_delegation, report,
+    delegate_again, find_delegation, report, survey_delegations,
 };
 pub use session::error::WorkError;
 pub use session::finish::{

@@ -38,6 +38,7 @@ pub use diagram::{diagrams_of, drawing_name};
 pub use image::images_of;
 pub use markup::escaped;
 pub use place::sources_of;
+pub use search::SCRIPT_HASHES;
 pub use shown::{MissingText, find_missing_text};
 
 use crate::image::Media;

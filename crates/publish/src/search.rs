@@ -16,6 +16,8 @@ use crate::reference::{entries, plain};
 use crate::words::words;
 
 const SCRIPT: &str = include_str!("search.js");
+/// The hashes of the scripts that pages may have, in the form of a content security policy.
+pub const SCRIPT_HASHES: [&str; 1] = [SCRIPT_HASH];
 /// The hash of `SCRIPT`. A test checks it.
 const SCRIPT_HASH: &str = "sha256-ISNG3enHs7NHIKxjlxjmjuYL0x62uslLoYbmL4Jkv+M=";
 

@@ -34,8 +34,8 @@ impl Policy {
     }
 }
 
-/// Allows only content from this server (and `data:` images). Forbids inline scripts, eval and
+/// Allows only content from this server (and images that its scripts made). Forbids inline scripts, eval and
 /// framing.
-const STRICT: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
+const STRICT: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
                       require-trusted-types-for 'script'; trusted-types 'none'";

@@ -3,9 +3,10 @@
 import { html, useState } from '../vendor/preact.js';
 import { call } from '../api.js';
 import { Dialog, Fault, FileLink, place, useAct } from '../ui.js';
+import { own, said } from '../sentences.js';
 import { t } from '../words.js';
 
-export const named = (job) => (job.unit ? `${job.step} · ${job.unit}` : job.step);
+export const named = (job) => (job.unit ? `${t(`step.${job.step}`)} · ${job.unit}` : t(`step.${job.step}`));
 export const jobAt = (job, tab) => place('flow', { step: job.step, unit: job.unit, tab });
 export const isPath = (text) => !/[*{]/.test(text);
 
@@ -42,9 +43,9 @@ export function Decide({ job }) {
 export function Decision({ job }) {
   const reads = (job.gate ? job.reads : job.outputs).filter(isPath);
   return html`<div class="decision">
-    <div><a href=${jobAt(job)}><strong>${named(job)}</strong></a> ${job.title && html`<span class="muted">${job.title}</span>`}
-      <p>${job.about}</p>
-      ${!job.gate && job.why.map((line) => html`<p class="small">${line}</p>`)}
+    <div><a href=${jobAt(job)}><strong>${named(job)}</strong></a> ${job.title && html`<span class="muted">${own(job.title)}</span>`}
+      <p>${own(job.about)}</p>
+      ${!job.gate && job.why.map((line) => html`<p class="small">${said(line)}</p>`)}
       ${reads.length > 0 && html`<p class="small">${t('gate.read')} ${reads.map((path) => html`<${FileLink} path=${path} /> `)}</p>`}
     </div>
     <div><${Decide} job=${job} /></div></div>`;

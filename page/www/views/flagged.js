@@ -3,6 +3,7 @@
 import { html, useState } from '../vendor/preact.js';
 import { call } from '../api.js';
 import { Difference, Dialog, Fault, Shown, useAct, useCall, useGet } from '../ui.js';
+import { said } from '../sentences.js';
 import { t } from '../words.js';
 
 /** The newest version beside the bytes on disk. */
@@ -42,7 +43,7 @@ export function Flagged({ path, open }) {
   const flag = found.data?.flag;
   if (!flag) return html`<${Fault} error=${found.error} />`;
   return html`<div class="flagged">
-    <p class="fault">${path} ${flag.what}${flag.line && ` (${t('line', flag.line)})`}</p>
+    <p class="fault">${path} ${said(flag.what)}${flag.line && ` (${t('line', flag.line)})`}</p>
     <p class="small">${t('flag.remedy')} <code>${flag.remedy}</code></p>
     <div class="buttons">
       ${!open && html`<button type="button" aria-expanded=${seen} onClick=${() => setSeen(!seen)}>${t('flag.show')}</button>`}

@@ -1,9 +1,11 @@
 // Flow: units and steps with their states, and everything about one job.
 
-import { html } from '../vendor/preact.js';
-import { Empty, FileLink, Hint, Shown, Sign, StateTag, Tabs, When, count, go, useGet } from '../ui.js';
+import { html, useLayoutEffect, useRef } from '../vendor/preact.js';
+import { Elapsed, Empty, FileLink, Hint, Shown, Sign, StateTag, Tabs, When, count, go, useGet } from '../ui.js';
 import { useRoving } from '../keys.js';
-import { Decide, decides } from './decide.js';
+import { Decide, decides, jobAt, named } from './decide.js';
+import { RunButton } from './run.js';
+import { own, said } from '../sentences.js';
 import { t } from '../words.js';
 
 const share = (part, whole) => (whole > 0 ? Math.min(100, (100 * part) / whole) : 0);
@@ -34,28 +36,37 @@ function Plan({ plan, foreseen }) {
     ${(plan.absent ?? []).length > 0 && html`<h3>${t('plan.absent')}</h3><ul>${plan.absent.map((one) => html`<li class="small"><code>${one.name}</code> ${one.what}</li>`)}</ul>`}`;
 }
 
+/** Whether a run can do something about a job: gates wait for people, and a job waits for those before it. */
+const runs = (job) => !job.gate && ['ready', 'failed', 'stale', 'done'].includes(job.state);
+
 function Overview({ data, query }) {
   const { job, fact, verdict } = data;
   const note = fact?.note;
-  return html`<p>${job.about}</p>
+  return html`<p>${own(job.about)}</p>
     <p class="row wrap"><${StateTag} state=${job.state} /> ${job.through.length > 0 && html`<span class="small muted">← ${job.through.join(', ')}</span>`}</p>
     ${decides(job) && html`<${Decide} job=${job} />`}
-    ${job.why.length > 0 && html`<h3>${t('job.why')}</h3><ul>${job.why.map((line) => html`<li>${line}</li>`)}</ul>`}
+    ${runs(job) && html`<div class="buttons"><${RunButton} job=${job} main=${!decides(job)} again=${job.state === 'done'} label=${t(`run.${job.state}`)} /></div>`}
+    ${job.why.length > 0 && html`<h3>${t('job.why')}</h3><ul>${job.why.map((line) => html`<li>${said(line)}</li>`)}</ul>`}
     ${job.outputs.length > 0 && html`<h3>${t('job.outputs')}</h3><ul>${job.outputs.map((path) => html`<li><${FileLink} path=${path} /></li>`)}</ul>`}
     ${(verdict || note) && html`<h3>${t('job.verdict')}</h3>
-      <p>${verdict?.ruling ?? note?.ruling}${note?.agent && ` · ${note.agent}`}${note?.usage && ` · ${count(note.usage.input)} + ${count(note.usage.output)} ${t('tokens')}`}
+      <p>${t(`ruling.${verdict?.ruling ?? note?.ruling}`)}${note?.agent && ` · ${note.agent}`}${note?.usage && ` · ${count(note.usage.input)} + ${count(note.usage.output)} ${t('tokens')}`}
       ${fact && html` · <a href=${`#/journal?seq=${fact.seq}`}>@${fact.seq}</a> <${When} at=${fact.at} />`}</p>
-      ${(verdict?.why ?? note?.why) && html`<p class="said">${verdict?.why ?? note?.why}</p>`}`}
-    ${data.fault && html`<h3>${t('job.fault')}</h3><p class="said">${data.fault}</p>`}
+      ${(verdict?.why ?? note?.why) && html`<p class="said">${said(verdict?.why ?? note?.why)}</p>`}`}
+    ${data.fault && html`<h3>${t('job.fault')}</h3><p class="said">${said(data.fault)}</p>`}
     ${note?.denied?.length > 0 && html`<h3>${t('job.denied')}</h3><ul>${note.denied.map((line) => html`<li class="small"><code>${line}</code></li>`)}</ul>`}
     ${note?.dropped?.length > 0 && html`<h3>${t('job.dropped')}</h3><ul>${note.dropped.map((line) => html`<li class="small"><code>${line}</code></li>`)}</ul>`}
     ${note?.reads?.length > 0 && html`<h3>${t('job.read')}</h3><ul>${note.reads.map((one) => html`<li><${FileLink} path=${one.path} anchor=${one.section} at=${one.version} /></li>`)}</ul>`}
     ${data.attempts.length > 1 && html`<h3>${t('job.attempts')}</h3><ul>${data.attempts.map((attempt) => html`<li><a href=${`#/flow?${new URLSearchParams({ ...query, attempt })}`} aria-current=${attempt === data.attempt ? 'true' : undefined}>${attempt}</a></li>`)}</ul>`}`;
 }
 
+/** The transcript follows the agent while its end is in sight; who reads further up is left there. */
 function Transcript({ lines }) {
+  const box = useRef(null);
+  const follows = useRef(true);
+  useLayoutEffect(() => { if (box.current && follows.current) box.current.scrollTop = box.current.scrollHeight; }, [lines]);
+  const scrolled = ({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => { follows.current = scrollHeight - scrollTop - clientHeight < 40; };
   if (!lines?.length) return html`<${Empty}>${t('job.notranscript')}</${Empty}>`;
-  return html`<ol class="transcript">${lines.map((line) => html`<li><span class="who">${line.who}${line.ms != null && html` <span class="muted">${(line.ms / 1000).toFixed(1)} s</span>`}</span><pre>${line.text}</pre></li>`)}</ol>`;
+  return html`<ol class="transcript" ref=${box} tabIndex="0" onScroll=${scrolled}>${lines.map((line) => html`<li><span class="who">${line.who}${line.ms != null && html` <span class="muted">${(line.ms / 1000).toFixed(1)} s</span>`}</span><pre>${line.text}</pre></li>`)}</ol>`;
 }
 
 function Job({ query }) {
@@ -64,7 +75,7 @@ function Job({ query }) {
   const choose = (name) => go('flow', { ...query, tab: name }, { replace: true });
   const close = () => go('flow', {});
   return html`<aside class="panel" aria-label=${query.step}>
-    <div class="row spread"><h2>${query.step}${query.unit && ` · ${query.unit}`}</h2><button type="button" class="plain" onClick=${close}>${t('close')} ✕</button></div>
+    <div class="row spread"><h2>${t(`step.${query.step}`)}${query.unit && ` · ${query.unit}`}</h2><button type="button" class="plain" onClick=${close}>${t('close')} ✕</button></div>
     <${Tabs} label=${query.step} chosen=${tab} onChoose=${choose} of=${[['overview', t('job.overview')], ['plan', t('job.plan')], ['brief', t('job.brief')], ['transcript', t('job.transcript')]]} />
     <div role="tabpanel" class="body"><${Shown} from=${job}>${(data) => ({
       overview: () => html`<${Overview} data=${data} query=${query} />`,
@@ -75,19 +86,28 @@ function Job({ query }) {
   </aside>`;
 }
 
-function Cell({ cell, query, label }) {
+function Cell({ cell, query, label, running }) {
   if (!cell) return html`<span class="muted" aria-hidden="true"> </span>`;
   const chosen = query.step === cell.step && (query.unit ?? null) === (cell.unit ?? null);
-  const said = `${cell.step}${cell.unit ? ` ${cell.unit}` : ''}: ${t(`state.${cell.state}`)}`;
-  return html`<button type="button" class="cell s-${cell.state}" aria-pressed=${chosen} aria-label=${said} title=${[said, cell.about, ...cell.why].join('\n')}
-    onClick=${() => go('flow', { step: cell.step, unit: cell.unit, tab: query.tab })}><${Sign} state=${cell.state} />${label && html`<span>${label}</span>`}</button>`;
+  const name = `${t(`step.${cell.step}`)}${cell.unit ? ` ${cell.unit}` : ''}: ${t(`state.${cell.state}`)}`;
+  return html`<button type="button" class="cell s-${cell.state}" aria-pressed=${chosen} aria-label=${name} title=${[name, own(cell.about), ...cell.why.map(said)].join('\n')}
+    onClick=${() => go('flow', { step: cell.step, unit: cell.unit, tab: query.tab })}><${Sign} state=${cell.state} />${label && html`<span>${label}</span>`}${running && html`<span class="small number"><${Elapsed} since=${running.at} /> ${running.agent}</span>`}</button>`;
+}
+
+/** What stops the flow, each with the jobs that wait for it, folded. */
+function Causes({ causes }) {
+  if (causes.length === 0) return null;
+  return html`<section class="card attention causes" aria-label=${t('flow.causes')}><h2>${t('flow.causes')}</h2><ul class="list">${causes.slice(0, 8).map((job) => html`<li><div class="row wrap"><${StateTag} state=${job.state} /><a href=${jobAt(job)}><strong>${named(job)}</strong></a> <span class="small">${said(job.why[0])}</span></div>
+    ${job.blocks.all > 0 && html`<details><summary>${t('now.blocks', count(job.blocks.all))}</summary><ul class="plainlist columns3">${job.blocks.shown.map((one) => html`<li><a href=${jobAt(one)}>${named(one)}</a></li>`)}</ul></details>`}</li>`)}</ul>
+    ${causes.length > 8 && html`<p class="small muted">${t('and.more', count(causes.length - 8))}</p>`}</section>`;
 }
 
 export function Flow({ query, project }) {
   const flow = useGet('flow');
   const board = useRoving('button.cell');
   if (!project.has.flow) return html`<${Hint} of="flow" /><${Empty}>${t('flow.none')}</${Empty}>`;
-  return html`<${Hint} of="flow" /><${Shown} from=${flow}>${({ steps, units, cells }) => {
+  return html`<${Hint} of="flow" /><${Shown} from=${flow}>${({ steps, units, cells, attempts, causes }) => {
+    const runs = new Map(attempts.map((one) => [`${one.step}/${one.unit ?? ''}`, one]));
     const at = new Map(cells.map((cell) => [`${cell.step}/${cell.unit ?? ''}`, cell]));
     const once = steps.filter((step) => !step.each);
     const each = steps.filter((step) => step.each);
@@ -96,12 +116,13 @@ export function Flow({ query, project }) {
     return html`<div class=${query.step ? 'split' : ''}>
       <div class="board" ref=${board}>
         <p class="row wrap legend">${states.map((state) => html`<${StateTag} state=${state} />`)}</p>
+        <${Causes} causes=${causes} />
         ${cells.length === 0 && html`<${Empty}>${t('flow.empty')}</${Empty}>`}
-        ${each.length > 0 && units.length > 0 && html`<h2>${t('flow.units')}</h2><div class="wide" tabIndex="0" role="group" aria-label=${t('flow.units')}><table class="cells">
-          <thead><tr><th scope="col">${t('unit')}</th>${each.map((step) => html`<th scope="col" title=${step.about}><span>${step.name}</span></th>`)}</tr></thead>
-          <tbody>${units.map((unit) => html`<tr key=${unit.id}><th scope="row"><span class="path">${unit.id}</span> <span class="muted">${unit.title}</span></th>
-            ${each.map((step) => html`<td><${Cell} cell=${at.get(`${step.name}/${unit.id}`)} query=${query} /></td>`)}</tr>`)}</tbody></table></div>`}
-        ${once.length > 0 && html`<h2>${t('flow.once')}</h2>${phases.map((phase) => html`<div class="row wrap once">${phase && html`<span class="phase">${phase}</span>`}${once.filter((step) => (step.phase ?? '') === phase).map((step) => html`<${Cell} key=${step.name} cell=${at.get(`${step.name}/`)} query=${query} label=${step.name} />`)}</div>`)}`}
+        ${each.length > 0 && units.length > 0 && html`<h2>${t('flow.units')}</h2><div class="wide sticky" tabIndex="0" role="group" aria-label=${t('flow.units')}><table class="cells">
+          <thead><tr><th scope="col">${t('unit')}</th>${each.map((step) => html`<th scope="col" title=${own(step.about)}><span>${t(`step.${step.name}`)}</span></th>`)}</tr></thead>
+          <tbody>${units.map((unit) => html`<tr key=${unit.id}><th scope="row"><span class="path">${unit.id}</span> <span class="muted">${own(unit.title)}</span></th>
+            ${each.map((step) => html`<td><${Cell} cell=${at.get(`${step.name}/${unit.id}`)} running=${runs.get(`${step.name}/${unit.id}`)} query=${query} /></td>`)}</tr>`)}</tbody></table></div>`}
+        ${once.length > 0 && html`<h2>${t('flow.once')}</h2>${phases.map((phase) => html`<div class="row wrap once">${phase && html`<span class="phase">${t(`phase.${phase}`)}</span>`}${once.filter((step) => (step.phase ?? '') === phase).map((step) => html`<${Cell} key=${step.name} cell=${at.get(`${step.name}/`)} running=${runs.get(`${step.name}/`)} query=${query} label=${t(`step.${step.name}`)} />`)}</div>`)}`}
       </div>
       ${query.step && html`<${Job} key=${`${query.step}/${query.unit}`} query=${query} />`}
     </div>`;

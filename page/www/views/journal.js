@@ -2,9 +2,9 @@
 
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { call, get } from '../api.js';
-import { Empty, Fault, FileLink, Hint, Loading, When, count, go, useAct, useNews } from '../ui.js';
+import { Empty, Fault, FileLink, Hint, Loading, When, count, go, useAct, useGet, useNews } from '../ui.js';
 import { useRoving } from '../keys.js';
-import { Compare, RestoreDialog } from './versions.js';
+import { Compare, Counts, RestoreDialog } from './versions.js';
 import { t } from '../words.js';
 
 const KINDS = ['commit', 'adopt', 'amend', 'restore', 'conflict-copy', 'lease', 'note'];
@@ -22,6 +22,12 @@ function Verify() {
     ${found?.problems.length > 0 && html`<ul class="list">${found.problems.slice(0, 50).map((one) => html`<li><strong>${one.place}</strong> ${one.what}<p class="small"><code>${one.remedy}</code></p></li>`)}</ul>`}</div>`;
 }
 
+/** Lines that a commit changed in one of its files. */
+function Changed({ path, seq }) {
+  const found = useGet('changes', { path, seq }, { live: false });
+  return html`<${Counts} of=${found.data?.versions[0]?.lines} />`;
+}
+
 function Entry({ entry, chosen }) {
   const [asking, setAsking] = useState(null);
   const [open, setOpen] = useState(chosen);
@@ -33,7 +39,7 @@ function Entry({ entry, chosen }) {
     <div class="row wrap"><button type="button" class="plain seq" aria-expanded=${open} onClick=${() => setOpen(!open)}>@${entry.seq}</button><span class="tag">${t(`kind.${entry.kind}`)}</span><strong>${entry.who}</strong><span class="muted small"><${When} at=${entry.at} /></span></div>
     ${entry.why && html`<p class=${open ? '' : 'clip'}>${entry.why}</p>`}
     <ul class="paths">${shown.map((path) => html`<li>${isFile(entry.kind) ? html`<${FileLink} path=${path} />` : html`<code>${path}</code>`}
-      ${open && isFile(entry.kind) && html`<span class="buttons small"><a class="button" href=${`#/memory?${new URLSearchParams({ path, at: `@${entry.seq}` })}`}>${t('show.version')}</a>
+      ${open && isFile(entry.kind) && html`<${Changed} path=${path} seq=${entry.seq} /><span class="buttons small"><a class="button" href=${`#/memory?${new URLSearchParams({ path, at: `@${entry.seq}` })}`}>${t('show.version')}</a>
         <button type="button" onClick=${() => setAsking(['change', path])}>${t('show.change')}</button>
         ${entry.restorable.includes(path) && html`<button type="button" onClick=${() => setAsking(['restore', path])}>${t('restore')}</button>`}</span>`}</li>`)}
       ${(entry.paths.length > shown.length || entry.more > 0) && html`<li class="small muted">${t('journal.files', entry.paths.length - shown.length + entry.more)}</li>`}</ul>

@@ -2,12 +2,14 @@
 
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../vendor/preact.js';
 import { get } from '../api.js';
-import { ClassTag, Empty, FileLink, Hint, Shown, Tabs, count, fileAt, go, useGet, useNews } from '../ui.js';
-import { Markdown } from '../markdown.js';
+import { ClassTag, Empty, FileLink, Hint, Shown, Tabs, count, fileAt, go, place, useGet, useNews } from '../ui.js';
+import { Markdown, Picture } from '../markdown.js';
 import { Decision } from './decide.js';
 import { EditDialog } from './edit.js';
 import { Flagged } from './flagged.js';
+import { Provenance } from './provenance.js';
 import { History } from './versions.js';
+import { own } from '../sentences.js';
 import { t } from '../words.js';
 
 const ROW = 40;
@@ -41,6 +43,13 @@ function useWindowKeys(box, total, start) {
 }
 
 const CLASSES = ['sealed', 'append', 'record', 'overwrite', 'state', 'derived', 'free', 'flagged'];
+
+/** The folder that is listed, with the way back to those around it. */
+function Crumbs({ query }) {
+  const parts = (query.under ?? '').split('/').filter(Boolean);
+  const at = (number) => place('memory', { ...query, under: number === 0 ? undefined : `${parts.slice(0, number).join('/')}/` });
+  return html`<p class="crumbs small path"><a href=${at(0)}>${t('files.top')}</a>${parts.map((part, nth) => html` / ${nth + 1 === parts.length ? html`<strong>${part}</strong>` : html`<a href=${at(nth + 1)}>${part}</a>`}`)}</p>`;
+}
 
 /** A list of any length: only the rows in sight are there, and only their pages are fetched. */
 function Files({ query, wants }) {
@@ -80,36 +89,38 @@ function Files({ query, wants }) {
       onClick=${() => go('memory', { ...query, class: name }, { replace: true })}>${t(`class.${name || 'all'}`)} <span class="number">${count(number)}</span></button>`;
     return html`
       <div class="row wrap chips">${chip('', all)}${CLASSES.filter((name) => (name === 'flagged' ? data.flagged : data.classes[name])).map((name) => chip(name, name === 'flagged' ? data.flagged : data.classes[name]))}</div>
+      ${query.order === 'folders' && html`<${Crumbs} query=${query} />`}
       ${total === 0 && html`<${Empty}>${t('files.none')}</${Empty}>`}
       <div class="window" ref=${box} onScroll=${(event) => setTop(event.currentTarget.scrollTop)} onKeyDown=${move} role="region" aria-label=${t('files.count', count(total))}>
         <div style=${{ height: `${total * ROW}px` }}>${rows.map(([nth, file]) => html`
-          <a key=${nth} class="file" data-nth=${nth} tabIndex=${nth === at ? 0 : -1} onFocus=${() => setActive(nth)} style=${{ top: `${nth * ROW}px` }} href=${file ? fileAt(file.path, { class: query.class, q: query.q, order: query.order }) : undefined}
+          ${file?.folder ? html`<a key=${nth} class="file folder" data-nth=${nth} tabIndex=${nth === at ? 0 : -1} onFocus=${() => setActive(nth)} style=${{ top: `${nth * ROW}px` }} href=${place('memory', { ...query, under: file.folder })}>
+            <span aria-hidden="true">▸</span><span class="path"><bdi>${file.folder.slice((query.under ?? '').length)}</bdi></span><span class="number muted small">${t('files.count', count(file.files))}</span></a>` : html`<a key=${nth} class="file" data-nth=${nth} tabIndex=${nth === at ? 0 : -1} onFocus=${() => setActive(nth)} style=${{ top: `${nth * ROW}px` }} href=${file ? fileAt(file.path, { class: query.class, q: query.q, order: query.order, under: query.under }) : undefined}
             aria-current=${file?.path === query.path ? 'true' : undefined}>
-            ${file && html`<span class="path"><bdi>${file.path}</bdi></span>${file.flag && html`<span class="tag s-failed">!</span>`}<${ClassTag} of=${file.class} />`}</a>`)}</div>
+            ${file && html`<span class="path"><bdi>${query.order === 'folders' ? file.path.slice((query.under ?? '').length) : file.path}</bdi></span>${file.flag && html`<span class="tag s-failed">!</span>`}<${ClassTag} of=${file.class} />`}</a>`}`)}</div>
       </div>`;
   }}</${Shown}>`;
 }
 
-function Lines({ path, at, blame, line }) {
+function Lines({ path, at, blame, line, origin }) {
   const [shown, setShown] = useState(400);
   const from = Math.max(0, Math.floor(((line ?? 1) - 1) / 400) * 400);
   const lines = useGet('lines', { path, at, from, count: Math.min(shown, 1000), blame: blame || undefined });
-  const place = useRef(null);
+  const row = useRef(null);
   const shownAt = useRef(null);
   // Once for each line that was asked for: news must not pull the page back to it.
   useEffect(() => {
-    if (!place.current || shownAt.current === line) return;
+    if (!row.current || shownAt.current === line) return;
     shownAt.current = line;
-    place.current.scrollIntoView({ block: 'center' });
+    row.current.scrollIntoView({ block: 'center' });
   }, [line, lines.data]);
   return html`<${Shown} from=${lines}>${(data) => {
     let before = null;
     return html`<table class="lines"><tbody>${data.lines.map((one) => {
       const fresh = one.seq !== before;
       before = one.seq;
-      return html`<tr ref=${one.line === Number(line) ? place : undefined} class="${fresh && blame ? 'fresh' : ''} ${one.line === Number(line) ? 'marked' : ''}">
-        ${blame && html`<td class="by">${fresh && html`<a href=${`#/journal?seq=${one.seq}`}>@${one.seq}</a> ${one.who}`}</td>`}
-        <td class="nr">${one.line}</td><td class="code">${one.text}</td></tr>`;
+      return html`<tr ref=${one.line === Number(line) ? row : undefined} class="${fresh && blame ? 'fresh' : ''} ${one.line === Number(line) ? 'marked' : ''}">
+        ${blame && html`<td class="by">${fresh && html`<a href=${`#/journal?seq=${one.seq}`}>@${one.seq}</a> ${origin && html`<a class="arrow" href=${fileAt(path, { at: `@${one.seq}`, tab: 'provenance' })} title=${t('provenance.read')} aria-label=${`${t('provenance.read')}: @${one.seq}`}>↖</a> `}${one.who}`}</td>`}
+        <td class="nr">${one.line}</td><td class="code">${one.tokens ? one.tokens.map((token) => (typeof token === 'string' ? token : html`<span class="t-${token[0]}">${token[1]}</span>`)) : one.text}</td></tr>`;
     })}</tbody></table>
     ${data.from + data.lines.length < data.total && html`<p><button type="button" onClick=${() => (shown < 1000 ? setShown(1000) : go('memory', { path, at, tab: blame ? 'blame' : 'source', line: data.from + data.lines.length + 1 }))}>${t('lines.more', count(data.total - data.from - data.lines.length))}</button></p>`}`;
   }}</${Shown}>`;
@@ -140,27 +151,28 @@ function File({ query, project }) {
     if (!data || !query.anchor) return;
     document.getElementById(`a-${query.anchor}`)?.scrollIntoView({ block: 'start' });
   }, [data?.version, query.anchor]);
-  const close = () => go('memory', { class: query.class, q: query.q, order: query.order });
+  const close = () => go('memory', { class: query.class, q: query.q, order: query.order, under: query.under });
   return html`<article class="reader" aria-busy=${file.loading}>
     <div class="row spread"><h2 class="path"><bdi>${query.path}</bdi></h2><button type="button" class="plain" onClick=${close}>${t('close')} ✕</button></div>
     <${Shown} from=${file}>${(data) => {
-      const asTree = data.tree !== null;
-      const tabs = [...(asTree ? [['read', t('read')]] : []), ['source', t('source')], ['blame', t('blame')], ['links', t('links')]];
+      const asTree = data.tree !== null || data.is_picture;
+      const tabs = [...(asTree ? [['read', t('read')]] : []), ['source', t('source')], ['blame', t('blame')], ['links', t('links')], ...(project.has.flow ? [['provenance', t('provenance')]] : [])];
       const tab = query.tab ?? (query.line ? 'source' : asTree ? 'read' : 'source');
       return html`
         <p class="row wrap"><${ClassTag} of=${data.class} /><span class="small">${t(`about.${data.class}`)}</span>
           ${data.edit && !data.flag && !query.at && html`<span class="buttons small"><button type="button" onClick=${() => setEditing(true)}>${t(data.edit === 'write' ? 'edit' : `edit.do.${data.edit}`)} …</button></span>`}</p>
         ${editing && html`<${EditDialog} path=${data.path} operation=${data.edit} onClose=${() => setEditing(false)} />`}
-        ${data.about && html`<p class="muted">${data.about}</p>`}
+        ${data.about && own(data.about) && html`<p class="muted">${own(data.about)}</p>`}
         ${data.flag && html`<${Flagged} path=${data.path} open=${true} />`}
         ${project.has.flow && html`<${Decisions} path=${data.path} />`}
         <${History} query=${query} file=${data} />
         <${Tabs} label=${data.path} chosen=${tab} onChoose=${(name) => go('memory', { ...query, tab: name, line: undefined }, { replace: true })} of=${tabs} />
         <div role="tabpanel" class="body">${{
-          read: () => (asTree ? html`<${Markdown} tree=${data.tree} />` : null),
+          read: () => (data.is_picture ? html`<${Picture} path=${data.path} at=${query.at} />` : asTree ? html`<${Markdown} tree=${data.tree} />` : null),
           source: () => (data.version === null ? html`<${Empty}>${t('file.never')}</${Empty}>` : data.is_text ? html`<${Lines} path=${data.path} at=${query.at} line=${query.line} />` : html`<${Empty}>${t('binary')} ${t('bytes', count(data.bytes))}</${Empty}>`),
-          blame: () => (data.is_text ? html`<${Lines} path=${data.path} at=${query.at} blame=${true} line=${query.line} />` : html`<${Empty}>${data.version === null ? t('file.never') : t('binary')}</${Empty}>`),
+          blame: () => (data.is_text ? html`<${Lines} path=${data.path} at=${query.at} blame=${true} line=${query.line} origin=${project.has.flow} />` : html`<${Empty}>${data.version === null ? t('file.never') : t('binary')}</${Empty}>`),
           links: () => html`<${Links} path=${data.path} />`,
+          provenance: () => html`<${Provenance} path=${data.path} at=${query.at} />`,
         }[tab]?.()}</div>`;
     }}</${Shown}></article>`;
 }
@@ -177,8 +189,8 @@ export function Memory({ query, project }) {
     <div class="files">
       <div class="row"><label class="grow"><span class="hidden">${t('files.search')}</span><input type="search" placeholder=${t('files.search')} value=${text} onInput=${(e) => search(e.target.value)} /></label>
         <label><span class="hidden">${t('order')}</span><select value=${query.order ?? ''} onChange=${(e) => go('memory', { ...query, order: e.target.value }, { replace: true })}>
-          <option value="">${t('files.path')}</option><option value="newest">${t('files.newest')}</option></select></label></div>
-      <${Files} query=${query} wants=${{ class: query.class, q: query.q, order: query.order }} />
+          <option value="">${t('files.path')}</option><option value="folders">${t('files.folders')}</option><option value="newest">${t('files.newest')}</option></select></label></div>
+      <${Files} query=${query} wants=${{ class: query.class, q: query.q, order: query.order, under: query.order === 'folders' ? query.under : undefined }} />
     </div>
     ${query.path ? html`<${File} key=${query.path} query=${query} project=${project} />` : html`<div class="reader"><${Empty}>${t('files.pick')}</${Empty}></div>`}
   </div>`;

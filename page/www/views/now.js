@@ -2,10 +2,12 @@
 
 import { html, useEffect } from '../vendor/preact.js';
 import { call } from '../api.js';
-import { Card, Elapsed, Empty, Fault, FileLink, Hint, Shown, Sign, StateTag, When, count, fileAt, place, useAct, useGet } from '../ui.js';
+import { Card, Elapsed, Empty, Fault, FileLink, Hint, Shown, Sign, StateTag, When, count, fileAt, place, took, useAct, useGet, when } from '../ui.js';
 import { Decide, Decision, decides, isPath, jobAt, named } from './decide.js';
 import { Flagged } from './flagged.js';
 import { Proposals } from './learned.js';
+import { PageRun, RunButton } from './run.js';
+import { own, said } from '../sentences.js';
 import { t } from '../words.js';
 
 const Running = ({ attempt }) => html`<li>
@@ -18,18 +20,19 @@ const Running = ({ attempt }) => html`<li>
 const Worker = ({ worker }) => html`<li class="worker">
   <div class="row wrap"><${Sign} state=${worker.alive ? (worker.claims.length ? 'running' : 'ready') : 'failed'} />
     <strong>${worker.host}</strong> <span class="muted">${worker.agent} · ${worker.process}</span>
-    <span class="muted small">${worker.alive ? html`${t('since', '')}<${When} at=${worker.since} />` : html`${t('worker.dead')} <${When} at=${worker.seen} />`}</span></div>
+    <span class="muted small">${worker.alive ? t('since', when(worker.since)) : `${t('worker.dead')} ${when(worker.seen)}`}</span></div>
   <p class="small">${worker.claims.length === 0 ? t('worker.waits') : worker.claims.map((claim) => html`<a href=${jobAt(claim)}>${named(claim)}</a> `)}</p>
 </li>`;
 
 const SHOWN = 5;
+const MANY = 24;
 
 /** A job that stops others: why, what may be done, and what waits for it, folded. */
 const Cause = ({ job }) => html`<li class="cause">
-  <div class="row wrap"><${StateTag} state=${job.state} /><a href=${jobAt(job)}><strong>${named(job)}</strong></a> ${job.title && html`<span class="muted">${job.title}</span>`}</div>
-  ${job.why.slice(0, 4).map((line) => html`<p class="small">${line}</p>`)}
+  <div class="row wrap"><${StateTag} state=${job.state} /><a href=${jobAt(job)}><strong>${named(job)}</strong></a> ${job.title && html`<span class="muted">${own(job.title)}</span>`}</div>
+  ${job.why.slice(0, 4).map((line) => html`<p class="small">${said(line)}</p>`)}
   ${decides(job) && html`<${Decide} job=${job} />`}
-  ${job.retry && !job.objects && html`<p class="small">${t('now.retry')} <code>${job.retry}</code></p>`}
+  ${job.retry && !job.objects && html`<div class="buttons"><${RunButton} job=${job} main=${true} label=${t('run.failed.again')} /></div><p class="small">${t('now.retry')} <code>${job.retry}</code></p>`}
   ${job.blocks?.all > 0 && html`<details><summary>${t('now.blocks', count(job.blocks.all))}</summary>
     <ul class="plainlist columns3">${job.blocks.shown.map((one) => html`<li><a href=${jobAt(one)}>${named(one)}</a></li>`)}</ul>
     ${job.blocks.all > job.blocks.shown.length && html`<p class="small muted">${t('and.more', count(job.blocks.all - job.blocks.shown.length))}</p>`}</details>`}
@@ -37,7 +40,7 @@ const Cause = ({ job }) => html`<li class="cause">
 
 const Stale = ({ job }) => html`<li>
   <div class="row wrap"><${StateTag} state="stale" /><a href=${jobAt(job)}><strong>${named(job)}</strong></a></div>
-  ${job.why.slice(0, 4).map((line) => html`<p class="small">${line}</p>`)}
+  ${job.why.slice(0, 4).map((line) => html`<p class="small">${said(line)}</p>`)}
   ${job.through.length === 0 && html`<${Decide} job=${job} />`}
 </li>`;
 
@@ -55,14 +58,58 @@ function Concerns({ found }) {
       <span class="small">${t('chapter.nth', one.chapter)}</span></div></li>`; })}<${More} of=${premises.all} shown=${Math.min(SHOWN, premises.shown.length)} to=${place('story')} />`;
 }
 
+/** What the project has made: the book, its chapters, and what the last steps wrote. */
+function Made({ book, made }) {
+  const chapters = book?.chapters ?? [];
+  const rest = made.filter((path) => !chapters.includes(path));
+  if (!book?.contents && chapters.length + rest.length === 0) return null;
+  return html`<${Card} title=${t('now.made')}>
+    ${(book?.contents || book?.ebook) && html`<div class="buttons">${book.contents && html`<a class="button main" href=${book.contents} target="_blank" rel="noopener">${t('now.book')}</a>`}${book.ebook && html`<a class="button" href=${book.ebook} download>${t('now.ebook')}</a>`}</div>`}
+    ${chapters.length > 0 && html`<h3>${t('now.chapters', chapters.length)}</h3><ul class="plainlist columns3">${chapters.slice(0, MANY).map((path) => html`<li><${FileLink} path=${path} /></li>`)}</ul>${chapters.length > MANY && html`<p class="small muted">${t('and.more', count(chapters.length - MANY))}</p>`}`}
+    ${rest.length > 0 && html`<h3>${t('now.last')}</h3><ul class="plainlist columns3">${rest.slice(0, MANY).map((path) => html`<li><${FileLink} path=${path} /></li>`)}</ul>`}</${Card}>`;
+}
+
+/** A value of the state: short texts and lists as they are, objects key by key. */
+function Value({ of }) {
+  if (Array.isArray(of)) return of.length === 0 ? html`<span class="muted">–</span>` : html`<ul class="plainlist">${of.map((one) => html`<li><${Value} of=${one} /></li>`)}</ul>`;
+  if (of && typeof of === 'object') {
+    if (typeof of.item === 'string') return html`<strong>${of.item}</strong>${of.reason && html`: ${of.reason}`}${of.since && html` <span class="small muted"><${When} at=${of.since} /></span>`}`;
+    return html`<dl class="facts">${Object.entries(of).map(([key, value]) => html`<dt>${t(`state.key.${key}`)}</dt><dd><${Value} of=${value} /></dd>`)}</dl>`;
+  }
+  return of === null || of === '' ? html`<span class="muted">–</span>` : String(of);
+}
+
+const PROGRESS = { reported: 's-done', reported_twice: 's-done', running: 's-running', dead: 's-failed', overdue: 's-failed' };
+const STATE = ['phase', 'current_task', 'progress', 'notes'];
+/** Where a project with sessions stands: what is done, blocked and next, and who works on what. */
+function Standing() {
+  const found = useGet('standing');
+  const { state, path, delegations = [] } = found.data ?? {};
+  if (!state && delegations.length === 0) return html`<${Fault} error=${found.error} />`;
+  const shown = Object.fromEntries(STATE.filter((key) => state?.[key] !== undefined && state[key] !== '').map((key) => [key, state[key]]));
+  return html`<${Card} title=${t('now.standing')}>
+    ${Object.keys(shown).length > 0 && html`<${Value} of=${shown} />`}
+    ${delegations.length > 0 && html`<h3>${t('now.delegations')}</h3><ul class="list">${delegations.map((one) => html`<li><div class="row wrap"><span class="tag ${PROGRESS[one.progress] ?? ''}">${t(`delegation.${one.progress}`)}</span><${FileLink} path=${one.path}>${one.id}</${FileLink}>${one.deadline && html` <span class="small muted">${t('due')} ${one.deadline}</span>`}</div>
+      <p class="clip">${one.task}</p>${one.reports.length > 0 && html`<p class="said clip">${one.reports.at(-1)}</p>`}</li>`)}</ul>`}
+    ${path && html`<p class="small"><${FileLink} path=${path} /></p>`}</${Card}>`;
+}
+
+/** What the flow has cost until now. */
+function SoFar() {
+  const { data } = useGet('effort', { most: 0 });
+  if (!data || data.all.attempts === 0) return null;
+  const { attempts, input, output, cost, seconds } = data.all;
+  return html`<p class="small"><a href=${place('time')}>${t('now.sofar', count(attempts), took(seconds))}</a>${input + output > 0 && html` · ${count(input)} + ${count(output)} ${t('tokens')}`}${cost !== null && ` · ${cost.toFixed(2)}`}</p>`;
+}
+
 /** Steps that have nothing to do, because no unit is declared. */
-const WithoutUnits = ({ flow }) => html`<p class="notice">${t('now.nounits', flow.without_units.join(', '))} ${flow.declared_by ? t('now.declares', flow.declared_by) : t('now.declare')}</p>`;
+const WithoutUnits = ({ flow }) => html`<p class="notice">${t('now.nounits', flow.without_units.map((name) => t(`step.${name}`)).join(', '))} ${flow.declared_by ? t('now.declares', t(`step.${flow.declared_by}`)) : t('now.declare')}</p>`;
 
 function Held({ lease }) {
   const { busy, error, act } = useAct();
   const free = () => act(() => call('lease release', { token: lease.token }));
-  return html`<li><div class="row"><span class="tag">${t('lease')}</span><strong>${lease.holder}</strong>
-      <span class="muted">${t('until', '')}<${When} at=${lease.until} /></span>
+  return html`<li><div class="row wrap"><span class="tag">${t('lease')}</span><strong>${lease.holder}</strong>
+      <span class="muted">${t('until', when(lease.until))}</span>
       <button type="button" class="plain" disabled=${busy} onClick=${free}>${t('release')}</button></div>
     <p class="small">${lease.paths.map((path) => (isPath(path) ? html`<${FileLink} path=${path} /> ` : html`<code>${path}</code> `))}</p>
     <${Fault} error=${error} /></li>`;
@@ -94,7 +141,7 @@ function Yours({ data }) {
     ${more > 0 && html`<li class="small"><a href=${place('memory', { class: 'flagged' })}>${t('and.more', count(more))}</a></li>`}</ul></${Card}>`;
 }
 
-const said = (flow, waits) => {
+const standing = (flow, waits) => {
   if (waits) return null;
   const done = flow.counts.every(([state, number]) => number === 0 || state === 'done' || state === 'skipped');
   return done && flow.without_units.length === 0 && flow.counts.some(([, number]) => number > 0) ? 'now.alldone' : 'now.none.yours';
@@ -118,25 +165,29 @@ export function Now({ project }) {
     return html`<div class="stacks"><div>
       <${Yours} data=${data} />
       ${project.has.memory && html`<${Proposals} />`}
+      <${Standing} />
+      ${flow && html`<${PageRun} />`}
       <${Card} title=${t('now.running')}>
         ${data.attempts.length === 0 ? html`<${Empty}>${t('now.none.running')}</${Empty}>` : html`<ul class="list">${data.attempts.map((attempt) => html`<${Running} key=${attempt.attempt} attempt=${attempt} />`)}</ul>`}
-        ${data.attempts.length === 0 && flow?.ready.length > 0 && html`<p class="small">${t('now.start', '')}<code>quipu run --by NAME</code></p>`}
+        ${data.attempts.length === 0 && flow?.ready.length > 0 && html`<div class="buttons"><${RunButton} main=${true} label=${t('run.go')} /></div>
+          <p class="small">${t('now.start', '')}<code>quipu run --by NAME</code></p>`}
       </${Card}>
       ${data.workers.length > 0 && html`<${Card} title=${t('now.workers')}><ul class="list">${data.workers.map((worker) => html`<${Worker} key=${worker.id} worker=${worker} />`)}</ul></${Card}>`}
       <${Card} title=${t('now.trouble')}>
         ${wrong === 0 && html`<${Empty}>${t(!found && !concerns.error ? 'loading' : found ? 'now.none.trouble' : 'now.none.stale')}</${Empty}>`}
-        <ul class="list">${flow?.stale.map((job) => html`<${Stale} key=${named(job)} job=${job} />`)}${found && html`<${Concerns} found=${found} />`}</ul>
+        <ul class="list">${flow?.stale.map((job) => html`<${Stale} key=${named(job)} job=${job} />`)}${flow?.stale.length > 0 && html`<li><div class="buttons"><${RunButton} stale=${true} label=${t('run.allstale')} /></div></li>`}${found && html`<${Concerns} found=${found} />`}</ul>
         ${concerns.error && (concerns.error.status === 504 ? html`<p class="small muted">${t('graph.long')}</p>` : html`<${Fault} error=${concerns.error} />`)}
       </${Card}>
       <${Card} title=${t('now.held')}>
         ${data.leases.length + data.sessions.length === 0 && html`<${Empty}>${t('now.none.held')}</${Empty}>`}
         <ul class="list">${data.leases.map((lease) => html`<${Held} key=${lease.token} lease=${lease} />`)}
         ${data.sessions.map((session) => html`<li><div class="row wrap"><span class="tag">${t('session')}</span><strong>${session.who}</strong>
-          <span class="muted small">${t('since', '')}<${When} at=${session.since} />${session.over && ` · ${t('session.over')}`}</span></div></li>`)}</ul>
+          <span class="muted small">${t('since', when(session.since))}${session.over && ` · ${t('session.over')}`}</span></div></li>`)}</ul>
       </${Card}></div><div>
-      ${flow && html`<${Card} title=${t('now.progress')}><${Progress} counts=${flow.counts} />
+      <${Made} book=${data.book} made=${flow?.made ?? []} />
+      ${flow && html`<${Card} title=${t('now.progress')}><${Progress} counts=${flow.counts} /><${SoFar} />
         ${flow.without_units.length > 0 && html`<${WithoutUnits} flow=${flow} />`}
-        ${said(flow, waits) && html`<p class="small muted">${t(said(flow, waits))}</p>`}</${Card}>`}
+        ${standing(flow, waits) && html`<p class="small muted">${t(standing(flow, waits))}</p>`}</${Card}>`}
       <${Card} title=${t('now.recent')}><ol class="list">${data.recent.map((entry) => html`<li><div class="row wrap"><a href=${place('journal', { seq: entry.seq })}>@${entry.seq}</a>
         <strong>${entry.who}</strong> <span class="muted small"><${When} at=${entry.at} /></span></div>
         <p class="small clip">${entry.why ?? entry.paths.join(', ')}</p></li>`)}</ol></${Card}>

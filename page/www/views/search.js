@@ -21,7 +21,7 @@ function Kind({ title, wanted, ask, row, none }) {
 
 /** The text with what was looked for marked. */
 function Marked({ text, wanted }) {
-  const at = text.toLowerCase().indexOf(wanted.toLowerCase());
+  const at = wanted ? text.toLowerCase().indexOf(wanted.toLowerCase()) : -1;
   if (at < 0) return text;
   return html`${text.slice(0, at)}<mark>${text.slice(at, at + wanted.length)}</mark>${text.slice(at + wanted.length)}`;
 }
@@ -39,7 +39,15 @@ const passages = async (question) => {
   return { hits, note: weak && hits.length > 0 ? t('search.weak') : null };
 };
 
-export function Search({ onClose }) {
+/** Views and actions by name: as one types, they come before what is found in files. */
+function Commands({ wanted, commands }) {
+  const words = wanted.toLowerCase();
+  const hits = commands.filter(([name]) => !words || name.toLowerCase().includes(words));
+  if (hits.length === 0) return null;
+  return html`<section aria-label=${t('search.commands')}><h3>${t('search.commands')}</h3><ul class="plainlist finds">${hits.map(([name, href, act]) => html`<li key=${name}><a href=${href ?? '#'} onClick=${(event) => { if (act) { event.preventDefault(); act(); } }}><${Marked} text=${name} wanted=${wanted} /></a></li>`)}</ul></section>`;
+}
+
+export function Search({ onClose, commands }) {
   const [text, setText] = useState('');
   const [wanted, setWanted] = useState('');
   const box = useRef(null);
@@ -63,6 +71,7 @@ export function Search({ onClose }) {
   const chosen = (event) => { if (event.target.closest('.finds a')) onClose(); };
   return html`<${Dialog} title=${t('search')} onClose=${onClose}><div class="search" ref=${box} onKeyDown=${move} onClick=${chosen}>
     <form onSubmit=${open}><label><span class="hidden">${t('search.what')}</span><input type="search" autofocus placeholder=${t('search.what')} value=${text} onInput=${(e) => setText(e.target.value)} /></label></form>
+    <${Commands} wanted=${wanted} commands=${commands} />
     <${Kind} title=${t('search.paths')} wanted=${wanted} ask=${paths} none=${t('search.none')} row=${(one) => html`<li key=${one.path}><a class="path" href=${fileAt(one.path)}><${Marked} text=${one.path} wanted=${wanted} /></a></li>`} />
     <${Kind} title=${t('search.text')} wanted=${wanted} ask=${lines} none=${t('search.none')} row=${(one) => html`<li key=${`${one.path}:${one.line}`}><a class="find" href=${fileAt(one.path, { line: one.line, tab: 'source' })}><span class="path">${one.path}:${one.line}</span> <span><${Marked} text=${one.text} wanted=${wanted} /></span></a></li>`} />
     <${Kind} title=${t('search.meaning')} wanted=${wanted} ask=${passages} none=${t('search.none')} row=${(one) => html`<li key=${`${one.path}:${one.line}`}><a class="find" href=${fileAt(one.path, { line: one.line, tab: 'source' })}><span class="path">${one.path}:${one.line}</span>

@@ -6,6 +6,7 @@ import { Card, Dialog, Empty, Fault, Hint, Shown, Tabs, fileAt, go, useAct, useC
 import { Plot } from '../plot.js';
 import { Knows, Level, Place, Sheet, Timeline } from './novel.js';
 import { Proposals } from './learned.js';
+import { said } from '../sentences.js';
 import { t } from '../words.js';
 
 /** The question whether a contradiction is meant. `within`: the file with the sentence, if it has one. */
@@ -31,7 +32,7 @@ function Inside() {
     ${data.waived > 0 && html`<p class="small muted">${t('story.waived', data.waived)}</p>`}
     ${data.conflicts.map((one) => html`<div class="conflict" key=${one.id}>
       <div class="sides"><blockquote>${one.text} <span class="small"><${Place} at=${one.at} /></span></blockquote><blockquote>${one.against_text} <span class="small"><${Place} at=${one.against} /></span></blockquote></div>
-      <p class="small">${one.why}</p><${Waive} id=${one.id} /></div>`)}`}</${Shown}></${Card}>`;
+      <p class="small">${said(one.why)}</p><${Waive} id=${one.id} /></div>`)}`}</${Shown}></${Card}>`;
 }
 
 function Check() {
@@ -52,7 +53,7 @@ function Check() {
     ${found?.conflicts.map((one) => html`<div class="conflict">
       <div class="sides"><div><h3>${t('story.new')} <span class="small"><${Place} at=${one.at} /></span></h3><blockquote>${one.claim}</blockquote></div>
       <div><h3>${t('story.written')} <span class="small"><${Place} at=${one.against} /></span> <${Level} of=${one.level} /></h3><blockquote>${one.evidence}</blockquote></div></div>
-      <p class="small">${one.why} <span class="muted">(${one.judge}, ${one.confidence.toFixed(2)})</span></p><${Waive} id=${one.id} /></div>`)}
+      <p class="small">${said(one.why)} <span class="muted">(${one.judge}, ${one.confidence.toFixed(2)})</span></p><${Waive} id=${one.id} /></div>`)}
     ${open.length > 0 && html`<details><summary>${t('story.unknown')} (${open.length})</summary><ul class="list">${open.slice(0, 50).map((one) => html`<li><p>${one.claim.text}</p><ul>${one.evidence.map((evidence) => html`<li class="small"><${Place} at=${evidence.at} /> <${Level} of=${evidence.level} /> ${evidence.text}</li>`)}</ul></li>`)}</ul></details>`}
   </${Card}>`;
 }

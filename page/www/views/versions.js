@@ -2,7 +2,8 @@
 
 import { html, useState } from '../vendor/preact.js';
 import { call } from '../api.js';
-import { Difference, Dialog, Empty, Fault, Shown, When, count, go, useAct, useData } from '../ui.js';
+import { Difference, Dialog, Empty, Fault, Shown, When, count, go, useAct, useData, useGet } from '../ui.js';
+import { useRoving } from '../keys.js';
 import { t } from '../words.js';
 
 const differenceOf = async (path, from, to) => {
@@ -35,19 +36,36 @@ export function Compare({ path, from, at, onClose }) {
     <div class="buttons"><button type="button" onClick=${onClose}>${t('close')}</button></div></${Dialog}>`;
 }
 
+/** Lines added and removed, where they could be counted. */
+export const Counts = ({ of }) => (of ? html`<span class="number counts-of"><span class="good">+${count(of[0])}</span> <span class="bad">−${count(of[1])}</span></span>` : null);
+
+/** Every version with what it changed, the newest first. */
+function Versions({ path, choose, chosen }) {
+  const [from, setFrom] = useState(0);
+  const list = useRoving('li');
+  const found = useGet('changes', { path, from });
+  return html`<${Shown} from=${found}>${({ versions, all }) => html`<ol class="plainlist versions" ref=${list}>${versions.map((event, nth) => html`<li key=${event.seq} class="row wrap"><button type="button" class="plain" aria-current=${event.seq === chosen ? 'true' : undefined} onClick=${() => choose(from + nth, event.seq)}>@${event.seq}</button>
+      <${Counts} of=${event.lines} /><span>${event.who}</span> <span class="small muted"><${When} at=${event.at} /></span>${event.why && html` <span class="small">${event.why}</span>`}</li>`)}</ol>
+    ${all > versions.length && html`<div class="buttons small"><button type="button" disabled=${from === 0} onClick=${() => setFrom(0)}>${t('versions.newest')}</button><button type="button" disabled=${from + versions.length >= all} onClick=${() => setFrom(from + versions.length)}>${t('journal.more')}</button></div>`}`}</${Shown}>`;
+}
+
 export function History({ query, file }) {
   const [asking, setAsking] = useState(null);
+  const [listed, setListed] = useState(false);
   const events = file.events;
   if (events.length === 0) return html`<p class="small muted">${t('no.history')}</p>`;
   const chosen = query.at ? events.findIndex((event) => event.version === query.at || `@${event.seq}` === query.at) : 0;
   const nth = chosen < 0 ? 0 : chosen;
   const event = events[nth];
-  const choose = (index) => go('memory', { ...query, at: index === 0 ? undefined : `@${events[index].seq}`, anchor: undefined, line: undefined }, { replace: true });
+  // A version from the list may be older than those on the slider.
+  const choose = (index, seq = events[index]?.seq) => go('memory', { ...query, at: index === 0 ? undefined : `@${seq}`, anchor: undefined, line: undefined }, { replace: true });
   return html`<div class="history">
     <div class="row wrap"><strong>${t('history')}</strong>
       <input type="range" min="0" max=${events.length - 1} step="1" value=${events.length - 1 - nth} aria-label=${t('history')} disabled=${events.length < 2}
         aria-valuetext=${`${t('version.nth', file.versions - nth, file.versions)}, ${event.who}`} onInput=${(e) => choose(events.length - 1 - Number(e.target.value))} />
-      <span class="number">${t('version.nth', count(file.versions - nth), count(file.versions))}</span></div>
+      <span class="number">${t('version.nth', count(file.versions - nth), count(file.versions))}</span>
+      ${events.length > 1 && html`<span class="buttons small"><button type="button" aria-expanded=${listed} onClick=${() => setListed(!listed)}>${t('versions.list')}</button></span>`}</div>
+    ${listed && html`<${Versions} path=${file.path} choose=${choose} chosen=${event.seq} />`}
     <p class="small"><a href=${`#/journal?seq=${event.seq}`}>@${event.seq}</a> · ${event.who} · <${When} at=${event.at} />${event.why && html` · ${event.why}`}</p>
     ${nth > 0 && html`<div class="row wrap notice"><span>${event.op === 'remove' ? t('version.removed') : t('version.older')}</span>
       <button type="button" onClick=${() => setAsking('compare')}>${t('compare')}</button>

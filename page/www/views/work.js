@@ -5,7 +5,7 @@ import { call } from '../api.js';
 import { Card, Dialog, Empty, Fault, FileLink, Hint, Shown, Tabs, fileAt, go, useAct, useCall } from '../ui.js';
 import { useRoving } from '../keys.js';
 import { Plot } from '../plot.js';
-import { t } from '../words.js';
+import { language, t } from '../words.js';
 
 const COLUMNS = ['pending', 'in_progress', 'blocked', 'completed', 'cancelled'];
 // The moves that lead from one column to another, as the command line has them.
@@ -53,7 +53,27 @@ function Todo({ todo, onMove, onEdit }) {
   </li>`;
 }
 
-function Todos() {
+const RANK = Object.fromEntries(PRIORITIES.map((name, nth) => [name, nth]));
+const ORDERS = {
+  priority: (a, b) => RANK[a.priority] - RANK[b.priority],
+  due: (a, b) => (a.due ?? '9999').localeCompare(b.due ?? '9999'),
+  title: (a, b) => a.title.localeCompare(b.title, language()),
+};
+const fits = (todo, { q = '', who = '', tag = '' }) => (!who || todo.assignee === who) && (!tag || todo.tags.includes(tag))
+  && [todo.id, todo.title, todo.description, todo.notes].some((text) => (text ?? '').toLowerCase().includes(q.toLowerCase()));
+
+/** Which todos are shown, in which order. The address has it, so that a selection can be linked to. */
+function Filter({ todos, query }) {
+  const change = (name) => (event) => go('work', { ...query, [name]: event.target.value }, { replace: true });
+  const all = (list) => [...new Set(list.filter(Boolean))].sort();
+  const [people, tags] = [all(todos.map((todo) => todo.assignee)), all(todos.flatMap((todo) => todo.tags))];
+  const choice = (name, label, values) => values.length > 0 && html`<label><span class="label">${label}</span><select value=${query[name] ?? ''} onChange=${change(name)}><option value="">${t('class.all')}</option>${values.map((one) => html`<option value=${one}>${one}</option>`)}</select></label>`;
+  return html`<div class="row wrap filters todo-filters" role="search" aria-label=${t('todo.filter')}><label class="grow"><span class="label">${t('todo.filter')}</span><input type="search" value=${query.q ?? ''} onInput=${change('q')} /></label>
+    ${choice('who', t('todo.assignee'), people)}${choice('tag', t('todo.tag'), tags)}
+    <label><span class="label">${t('order')}</span><select value=${query.sort ?? ''} onChange=${change('sort')}><option value="">${t('todo.added')}</option>${Object.keys(ORDERS).map((name) => html`<option value=${name}>${t(`todo.by.${name}`)}</option>`)}</select></label></div>`;
+}
+
+function Todos({ query }) {
   const list = useCall('todo list', { all: true });
   const { busy, error, act } = useAct();
   const [title, setTitle] = useState('');
@@ -80,10 +100,11 @@ function Todos() {
       <label><span class="hidden">${t('priority')}</span><select value=${priority} onChange=${(e) => setPriority(e.target.value)}>${PRIORITIES.map((p) => html`<option value=${p}>${t(`priority.${p}`)}</option>`)}</select></label>
       <button class="main" disabled=${busy || !title.trim()}>${t('todo.add')}</button><button type="button" onClick=${() => setEditing('new')}>${t('todo.more')} …</button></form>
     <${Fault} error=${error} />
-    <${Shown} from=${list}>${(data) => html`<div class="columns" ref=${board}>${COLUMNS.map((name) => {
-      const all = data.todos.filter((todo) => todo.status === name);
+    <${Shown} from=${list}>${(data) => html`<${Filter} todos=${data.todos} query=${query} /><div class="columns" ref=${board}>${COLUMNS.map((name) => {
+      const all = data.todos.filter((todo) => todo.status === name && fits(todo, query));
+      if (ORDERS[query.sort]) all.sort(ORDERS[query.sort]);
       const closed = name === 'completed' || name === 'cancelled';
-      const shown = closed ? all.slice(-SHOWN).reverse() : all.slice(0, 200);
+      const shown = ORDERS[query.sort] || !closed ? all.slice(0, closed ? SHOWN : 200) : all.slice(-SHOWN).reverse();
       const drop = (event) => {
         event.preventDefault();
         setOver(null);
@@ -156,5 +177,5 @@ export function Work({ query, project, theme }) {
   if (tabs.length === 0) return html`<${Hint} of="work" /><${Empty}>${t('work.none')}</${Empty}>`;
   const tab = tabs.some(([name]) => name === query.tab) ? query.tab : tabs[0][0];
   return html`<${Hint} of="work" /><${Tabs} label=${t('work')} chosen=${tab} onChoose=${(name) => go('work', { tab: name }, { replace: true })} of=${tabs} />
-    <div role="tabpanel" class="body">${{ todos: () => html`<${Todos} />`, decisions: () => html`<${Decisions} />`, sessions: () => html`<${Sessions} />`, metrics: () => html`<${Metrics} theme=${theme} />`, review: () => html`<${Review} />` }[tab]()}</div>`;
+    <div role="tabpanel" class="body">${{ todos: () => html`<${Todos} query=${query} />`, decisions: () => html`<${Decisions} />`, sessions: () => html`<${Sessions} />`, metrics: () => html`<${Metrics} theme=${theme} />`, review: () => html`<${Review} />` }[tab]()}</div>`;
 }

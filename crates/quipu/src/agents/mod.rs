@@ -13,8 +13,10 @@ use quipu_agents::{Adapter, Host, HostError, Hosts, Sandbox, Setting, Via, resol
 use quipu_contract::{ActorName, Contract, did_you_mean};
 use quipu_protocol::flow::{Agent, Scripted};
 use quipu_protocol::{TRUST_COMMAND, is_trusted};
+use serde::Serialize;
 
 use crate::answer::{Failure, exit};
+use crate::integrate::find_program;
 pub use diagram::Drawing;
 use external::ExternalAgent;
 use rehearsal::RehearsalAgent;
@@ -96,6 +98,35 @@ fn hosts_of(contract: &Contract) -> Result<Hosts, Failure> {
             .map_err(faulty)?;
     }
     Ok(hosts)
+}
+
+/// An agent that can be named without a description.
+#[derive(Debug, Serialize)]
+pub struct KnownAgent {
+    pub name: String,
+    pub about: String,
+    /// Whether its program is on this machine; true for an agent without a program.
+    pub found: bool,
+}
+
+/// Returns the agents that Quipu or the contract names, the offline one first.
+pub fn known_agents(contract: &Contract) -> Result<Vec<KnownAgent>, Failure> {
+    let hosts = hosts_of(contract)?;
+    let mut known = vec![KnownAgent {
+        name: "rehearse".into(),
+        about: String::new(),
+        found: true,
+    }];
+    for name in hosts.names() {
+        let host = hosts.resolve(name).map_err(faulty)?;
+        let program = host.program.as_deref();
+        known.push(KnownAgent {
+            name: name.to_owned(),
+            found: program.is_none_or(|program| find_program(program).is_some()),
+            about: host.about,
+        });
+    }
+    Ok(known)
 }
 
 /// Describes what the agents of a project run, contact and receive, one line each.

@@ -25,6 +25,13 @@ pub struct Serve {
     open: bool,
 }
 
+fn random() -> Result<Token, Failure> {
+    Token::random().map_err(|e| {
+        let what = format!("the system returned no random bytes for a token: {e}");
+        Failure::new(exit::IO, what, "")
+    })
+}
+
 impl Operate for Serve {
     const NAME: &'static str = "serve";
     const ABOUT: &'static str = "Show the project in a browser, live; people only";
@@ -36,16 +43,8 @@ impl Operate for Serve {
         let root = session.project()?.store.root().to_owned();
         // Each server has a new token. A page keeps sending its token to the port after the server
         // has ended, and another program that listens there later must not be able to use it.
-        let token = Token::random().map_err(|e| {
-            Failure::new(
-                exit::IO,
-                format!(
-                    "the system returned no random bytes for \
-                a token: {e}"
-                ),
-                "",
-            )
-        })?;
+        let token = random()?;
+        let book_key = random()?;
         let entry = Entry::new(token.clone()).map_err(|e| {
             Failure::new(exit::IO, format!("cannot create a one-time code: {e}"), "")
         })?;
@@ -65,6 +64,7 @@ impl Operate for Serve {
                 ..session.clone()
             },
             &entry,
+            book_key,
         );
         serve(
             Plan {

@@ -1,8 +1,14 @@
-//! The static files of the page, embedded in the program.
+//! The static files of the page, embedded in the program, and compressed when a browser first asks.
 
+use std::io::Write;
+use std::sync::{Arc, OnceLock};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use include_dir::{Dir, include_dir};
 use quipu_web::axum::Router;
-use quipu_web::axum::http::header::CONTENT_TYPE;
+use quipu_web::axum::http::HeaderMap;
+use quipu_web::axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, VARY};
 use quipu_web::axum::response::IntoResponse;
 use quipu_web::axum::routing::get;
 
@@ -23,13 +29,33 @@ pub fn router() -> Router {
             } else {
                 format!("/{name}")
             };
-            router = router.route(
-                &address,
-                get(move || async move { ([(CONTENT_TYPE, kind)], body).into_response() }),
-            );
+            let packed = Arc::new(OnceLock::new());
+            let answer = move |headers: HeaderMap| async move {
+                let about = [(CONTENT_TYPE, kind), (VARY, "accept-encoding")];
+                if !takes_gzip(&headers) {
+                    return (about, body).into_response();
+                }
+                let packed: &Vec<u8> = packed.get_or_init(|| pack(body));
+                (about, [(CONTENT_ENCODING, "gzip")], packed.clone()).into_response()
+            };
+            router = router.route(&address, get(answer));
         }
     }
     router
+}
+
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(ACCEPT_ENCODING).and_then(|v| v.to_str().ok());
+    let mut names = accepted.unwrap_or_default().split(',').map(str::trim);
+    names.any(|name| name == "gzip")
+}
+
+fn pack(body: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder
+        .write_all(body)
+        .and_then(|()| encoder.finish())
+        .expect("writing to memory does not fail")
 }
 
 fn content_type(name: &str) -> &'static str {

@@ -39,7 +39,7 @@ pub async fn listen(State(page): Shared) -> Response {
             .iter()
             .map(|w| json!([w.worker.id, w.alive, w.worker.claims.len()]))
             .collect();
-        let news = json!({"seq": seq, "files": files, "attempts": running, "workers": workers})
+        let news = json!({"seq": seq, "files": files, "attempts": running, "workers": workers, "run": page.runs.state()})
             .to_string();
         (news != told).then(|| {
             told.clone_from(&news);

@@ -27,6 +27,9 @@ pub struct Parameters {
     limit: usize,
     #[serde(default)]
     order: String,
+    /// With the order `folders`: the folder to list, with a slash at its end; empty for the root.
+    #[serde(default)]
+    under: String,
 }
 
 fn window() -> usize {
@@ -73,17 +76,27 @@ pub async fn list(State(page): Shared, Query(asked): Query<Parameters>) -> Respo
                 files.push(file);
             }
         }
+        let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
+        if asked.order == "folders" {
+            files.retain(|file| {
+                let Some(rest) = file.path.strip_prefix(asked.under.as_str()) else {
+                    return false;
+                };
+                let Some(end) = rest.find('/') else {
+                    return true;
+                };
+                *folders.entry(&file.path[..=asked.under.len() + end]).or_default() += 1;
+                false
+            });
+        }
         match asked.order.as_str() {
             "newest" => files.sort_by(|a, b| b.seq.cmp(&a.seq).then_with(|| a.path.cmp(b.path))),
             _ => files.sort_by(|a, b| a.path.cmp(b.path)),
         }
-        let shown: Vec<Value> = files
-            .iter()
-            .skip(asked.offset)
-            .take(asked.limit.min(MOST))
-            .map(|f| json!({"path": f.path, "class": f.class, "seq": f.seq, "len": f.len, "flag": f.flag}))
-            .collect();
-        Ok(json!({"total": files.len(), "offset": asked.offset, "classes": classes, "flagged": flagged, "files": shown}))
+        let inner = folders.iter().map(|(path, number)| json!({"folder": path, "files": number}));
+        let own = files.iter().map(|f| json!({"path": f.path, "class": f.class, "seq": f.seq, "len": f.len, "flag": f.flag}));
+        let shown: Vec<Value> = inner.chain(own).skip(asked.offset).take(asked.limit.min(MOST)).collect();
+        Ok(json!({"total": folders.len() + files.len(), "offset": asked.offset, "classes": classes, "flagged": flagged, "files": shown}))
     })
     .await
 }

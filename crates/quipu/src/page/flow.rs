@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Shared;
-use super::now::read_tail;
-use super::reply::reply;
+use super::now::{causes_json, read_tail};
+use super::reply::{both, reply};
 use crate::answer::{Failure, exit};
 use crate::session::{Names, Session};
 use crate::table::TABLE;
@@ -33,7 +33,7 @@ pub async fn board(State(page): Shared) -> Response {
             if !steps.iter().any(|s| s["name"] == step.name.as_str()) {
                 steps.push(json!({
                     "name": step.name,
-                    "about": step.about.in_language(contract.language),
+                    "about": both(&step.about),
                     "each": step.each == Each::Unit,
                     "gate": planned.is_builtin(Builtin::Gate),
                     "builtin": step.builtin.is_some(),
@@ -45,11 +45,12 @@ pub async fn board(State(page): Shared) -> Response {
         let mut units: Vec<Value> = Vec::new();
         for unit in &contract.units {
             if flow.jobs.iter().any(|t| t.job.unit.as_ref() == Some(&unit.id)) {
-                units.push(json!({"id": unit.id, "title": unit.title.in_language(contract.language)}));
+                units.push(json!({"id": unit.id, "title": both(&unit.title)}));
             }
         }
         let cells: Vec<Value> = flow.jobs.iter().zip(&flow.statuses).map(|(planned, s)| to_json(contract, planned, s)).collect();
-        Ok::<Value, Failure>(json!({"steps": steps, "units": units, "cells": cells, "attempts": attempts_under_way(project.store.root())}))
+        let (causes, _) = causes_json(contract, &flow);
+        Ok::<Value, Failure>(json!({"causes": causes, "steps": steps, "units": units, "cells": cells, "attempts": attempts_under_way(project.store.root())}))
     })
     .await
 }
@@ -60,8 +61,8 @@ pub fn to_json(contract: &Contract, planned: &PlannedJob<'_>, status: &JobStatus
     json!({
         "step": planned.job.step,
         "unit": planned.job.unit,
-        "title": title.map(|unit| unit.title.in_language(contract.language)),
-        "about": planned.step.about.in_language(contract.language),
+        "title": title.map(|unit| both(&unit.title)),
+        "about": both(&planned.step.about),
         "state": status.state,
         "why": status.why,
         "through": status.through.iter().map(ToString::to_string).collect::<Vec<_>>(),

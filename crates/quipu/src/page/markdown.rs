@@ -8,8 +8,12 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use quipu_claims::resolve_link;
+use quipu_publish::code_tokens;
 use quipu_text::{Document, LinkKind, is_external, parse_target};
 use serde_json::{Value, json};
+
+use super::colour::style;
+use super::picture::is_picture;
 
 /// Maximum nesting depth, so that endless nested quotes cannot exhaust the stack.
 const DEEPEST: usize = 24;
@@ -45,6 +49,7 @@ pub fn parse_tree(text: &str, path: &str, is_file: &dyn Fn(&str) -> bool) -> Vec
         marked: 0,
         stack: vec![Branch::default()],
         in_code: false,
+        language: String::new(),
     };
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_STRIKETHROUGH
@@ -76,6 +81,12 @@ fn address(
     json!({"file": to, "anchor": anchor, "broken": !is_file(&to), "presses": kind == LinkKind::Press})
 }
 
+/// The language of a code block: ` ```rust,ignore ` names Rust.
+fn first_word(info: &str) -> String {
+    let end = info.find([',', ' ', '{']).unwrap_or(info.len());
+    info[..end].to_ascii_lowercase()
+}
+
 #[derive(Default)]
 struct Branch {
     element: &'static str,
@@ -96,6 +107,8 @@ struct Planter<'t> {
     marked: usize,
     stack: Vec<Branch>,
     in_code: bool,
+    /// The language of the code block, if tokens of it are known.
+    language: String,
 }
 
 impl Planter<'_> {
@@ -151,7 +164,7 @@ impl Planter<'_> {
             Event::Start(tag) => self.start(tag, &range),
             Event::End(end) => self.end(end),
             Event::Text(text) => self.words(&text, range),
-            Event::Code(text) => self.push(json!(["code", {}, text.as_ref()])),
+            Event::Code(text) => self.quoted(&text),
             // Raw HTML is shown literally. A comment that is a marker is shown too.
             Event::Html(html) => self.say(&html),
             Event::InlineHtml(html) => self.push(json!(["code", {"class": "raw"}, html.as_ref()])),
@@ -192,6 +205,7 @@ impl Planter<'_> {
                     CodeBlockKind::Indented => String::new(),
                 };
                 self.in_code = true;
+                self.language = first_word(&language);
                 self.open("pre", json!({"language": language}));
             }
             Tag::List(Some(first)) => self.open("ol", json!({"start": first})),
@@ -208,11 +222,14 @@ impl Planter<'_> {
                 let attributes = self.leads_to(&dest_url, LinkKind::Inline);
                 self.open(if attributes.is_null() { "" } else { "a" }, attributes);
             }
-            // An image would cause a request, so only its description is shown.
+            // A picture from elsewhere would cause a request, so only its description is shown.
             Tag::Image { dest_url, .. } => {
+                let to = self.leads_to(&dest_url, LinkKind::Inline);
+                let own = to["broken"] == false && to["file"].as_str().is_some_and(is_picture);
+                let file = own.then(|| to["file"].clone());
                 self.open(
                     "span",
-                    json!({"class": "picture", "title": dest_url.as_ref()}),
+                    json!({"class": "picture", "title": dest_url.as_ref(), "file": file}),
                 );
             }
             Tag::FootnoteDefinition(name) => {
@@ -221,6 +238,7 @@ impl Planter<'_> {
             }
             Tag::MetadataBlock(_) => {
                 self.in_code = true;
+                self.language = "yaml".to_owned();
                 self.open("pre", json!({"language": "yaml"}));
             }
             Tag::HtmlBlock => self.open("code", json!({"class": "raw"})),
@@ -251,10 +269,42 @@ impl Planter<'_> {
         address(self.path, &path, anchor.as_deref(), kind, self.is_file)
     }
 
+    /// Emits code inside a line. The place of a line, as `path:12`, leads there.
+    fn quoted(&mut self, text: &str) {
+        let code = json!(["code", {}, text]);
+        let in_link = self.stack.iter().any(|branch| branch.element == "a");
+        let place = text.rsplit_once(':').filter(|_| !in_link);
+        let place = place.and_then(|(path, lines)| {
+            let first = lines.split('-').next()?.parse::<usize>().ok()?;
+            (self.is_file)(path).then(|| json!({"file": path, "line": first}))
+        });
+        match place {
+            Some(place) => self.push(json!(["a", place, code])),
+            None => self.push(code),
+        }
+    }
+
+    /// Emits code, with the class of each token if the language is known.
+    fn code(&mut self, text: &str) {
+        let language = self.language.clone();
+        let Some(tokens) = code_tokens(&language, text) else {
+            return self.say(text);
+        };
+        for (class, token) in tokens {
+            match style(class) {
+                "" => self.say(token),
+                class => self.push(json!(["token", {"class": class}, token])),
+            }
+        }
+    }
+
     /// Emits text, with the links in it that Markdown does not parse.
     fn words(&mut self, text: &str, range: Range<usize>) {
         // Escapes and entities make a text differ from its source; such a piece contains no mark.
-        if self.in_code || self.text.get(range.clone()) != Some(text) {
+        if self.in_code {
+            return self.code(text);
+        }
+        if self.text.get(range.clone()) != Some(text) {
             self.say(text);
             return;
         }
@@ -343,6 +393,39 @@ mod tests {
             "{told}"
         );
         assert!(told.contains("see ") && told.contains(" and "), "{told}");
+    }
+
+    #[test]
+    fn the_place_of_a_line_leads_there() {
+        let link = r#"["a",{"file":"c.md","line":12},["code",{},"c.md:12-14"]]"#;
+        assert!(tree("see `c.md:12-14`").contains(link));
+        for other in ["gone.md:12", "c.md:x", "c.md", "a:1"] {
+            assert!(
+                !tree(&format!("see `{other}`")).contains("[\"a\""),
+                "{other}"
+            );
+        }
+    }
+
+    #[test]
+    fn code_has_the_classes_of_its_tokens() {
+        let told = tree("```rust,ignore\nlet a = 1;\n```\n\n```other\nlet\n```\n");
+        assert!(told.contains(r#"["token",{"class":"k"},"let"]"#), "{told}");
+        assert!(told.contains(r#"{"language":"other"},"let\n"]"#), "{told}");
+    }
+
+    #[test]
+    fn only_pictures_of_the_project_are_shown() {
+        let shows = |text: &str| {
+            parse_tree(text, "notes/a.md", &|path| path.starts_with("notes/p."))[0].to_string()
+        };
+        assert!(shows("![x](p.png)").contains(r#""file":"notes/p.png""#));
+        for bad in ["https://example.org/p.png", "gone.png", "p.html"] {
+            assert!(
+                shows(&format!("![x]({bad})")).contains(r#""file":null"#),
+                "{bad}"
+            );
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use quipu_contract::{Contract, Each};
+use quipu_contract::{Contract, Each, ProjectPath};
 use quipu_protocol::flow::{
     Flow, Job, RunningAttempt, State as Stand, attempts_under_way, flow_now, folder_of,
     retry_command,
@@ -13,6 +13,7 @@ use quipu_web::axum::response::Response;
 use serde_json::{Value, json};
 
 use super::Shared;
+use super::book;
 use super::causes::root_causes;
 use super::journal;
 use super::reply::reply;
@@ -65,6 +66,7 @@ pub async fn now(State(page): Shared) -> Response {
             "flagged_all": scan.flagged().count(),
             "recent": recent,
             "files": scan.files.len(),
+            "book": book::to_json(&project, &scan, &page.book_key),
         }))
     })
     .await
@@ -78,16 +80,7 @@ fn flow_json(contract: &Contract, flow: &Flow<'_>) -> Value {
         let found = (0..flow.jobs.len()).filter(|at| flow.statuses[*at].state == state);
         found.take(MOST).map(job).collect()
     };
-    let causes = root_causes(&flow.statuses);
-    let shown = causes.iter().take(MOST).map(|cause| {
-        let mut json = job(cause.job);
-        let status = &flow.statuses[cause.job];
-        let blocked = cause.blocked.iter().take(MOST);
-        let blocked: Vec<&Job> = blocked.map(|at| &flow.statuses[*at].job).collect();
-        json["blocks"] = json!({"all": cause.blocked.len(), "shown": blocked});
-        json["retry"] = json!((status.state == Stand::Failed).then(|| retry_command(status)));
-        json
-    });
+    let (causes, causes_all) = causes_json(contract, flow);
     // Steps for each unit have no jobs while no unit is declared.
     let steps = contract.steps.iter().filter(|step| step.each == Each::Unit);
     let idle = steps.filter(|step| flow.jobs.iter().all(|job| job.step.name != step.name));
@@ -95,13 +88,43 @@ fn flow_json(contract: &Contract, flow: &Flow<'_>) -> Value {
     json!({
         "counts": Stand::ALL.iter().map(|s| json!([s.as_str(), flow.count(*s)])).collect::<Vec<_>>(),
         "waiting": of(Stand::Waiting),
-        "causes": shown.collect::<Vec<_>>(),
-        "causes_all": causes.len(),
+        "causes": causes,
+        "causes_all": causes_all,
         "stale": of(Stand::Stale),
         "ready": of(Stand::Ready),
+        "made": made(flow),
         "without_units": idle.map(|step| &step.name).collect::<Vec<_>>(),
         "declared_by": gate.map(|gate| &gate.name),
     })
+}
+
+/// The jobs that need a person, each with those that wait for it, and how many there are.
+pub fn causes_json(contract: &Contract, flow: &Flow<'_>) -> (Vec<Value>, usize) {
+    let causes = root_causes(&flow.statuses);
+    let shown = causes.iter().take(MOST).map(|cause| {
+        let status = &flow.statuses[cause.job];
+        let mut json = super::flow::to_json(contract, &flow.jobs[cause.job], status);
+        let blocked = cause.blocked.iter().take(MOST);
+        let blocked: Vec<&Job> = blocked.map(|at| &flow.statuses[*at].job).collect();
+        json["blocks"] = json!({"all": cause.blocked.len(), "shown": blocked});
+        json["retry"] = json!((status.state == Stand::Failed).then(|| retry_command(status)));
+        json
+    });
+    (shown.collect(), causes.len())
+}
+
+/// The outputs of done steps that no other step waits for: what the flow is for.
+fn made<'f>(flow: &'f Flow<'_>) -> Vec<&'f ProjectPath> {
+    let is_last = |name: &str| {
+        flow.jobs
+            .iter()
+            .all(|job| !job.step.after.iter().any(|a| a == name))
+    };
+    let done = flow.jobs.iter().zip(&flow.statuses);
+    done.filter(|(job, status)| status.state == Stand::Done && is_last(&job.step.name))
+        .flat_map(|(job, _)| job.outputs.iter().map(|output| &output.path))
+        .take(MOST)
+        .collect()
 }
 
 /// Returns an attempt with its agent's last line and the texts it was given.

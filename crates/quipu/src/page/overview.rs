@@ -6,7 +6,7 @@ use quipu_web::axum::response::Response;
 use serde_json::{Value, json};
 
 use super::Shared;
-use super::reply::reply;
+use super::reply::{both, reply};
 use crate::answer::Failure;
 
 pub async fn project(State(page): Shared) -> Response {
@@ -16,7 +16,7 @@ pub async fn project(State(page): Shared) -> Response {
         let profiles: Vec<Value> = contract
             .profiles
             .iter()
-            .map(|p| json!({"name": p.name, "about": p.about.in_language(contract.language)}))
+            .map(|p| json!({"name": p.name, "about": both(&p.about)}))
             .collect();
         let root = project.store.root();
         let named = contract

@@ -8,9 +8,11 @@ use quipu_web::axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::colour::colour_lines;
 use super::journal::is_restorable;
 use super::markdown::parse_tree;
-use super::reply::reply;
+use super::picture::is_picture;
+use super::reply::{both, reply};
 use super::{Shared, editing, flagged};
 use crate::answer::Failure;
 use crate::session::Session;
@@ -55,12 +57,13 @@ pub async fn file(State(page): Shared, Query(asked): Query<Parameters>) -> Respo
         Ok::<Value, Failure>(json!({
             "path": path,
             "class": project.contract.class(&path).as_str(),
-            "about": rule.map(|rule| rule.about.in_language(project.contract.language)),
+            "about": rule.map(|rule| both(&rule.about)),
             "rule": rule.map(|rule| rule.place.to_string()),
             "version": version,
             "bytes": length,
             "lines": text.as_deref().map(|text| text.lines().count()),
             "is_text": text.is_some(),
+            "is_picture": version.is_some() && is_picture(path.as_str()),
             "tree": tree,
             "events": events.iter().take(EVENTS).map(event).collect::<Vec<_>>(),
             "versions": events.len(),
@@ -73,7 +76,7 @@ pub async fn file(State(page): Shared, Query(asked): Query<Parameters>) -> Respo
     .await
 }
 
-fn event(event: &PathEvent) -> Value {
+pub fn event(event: &PathEvent) -> Value {
     json!({"seq": event.seq, "at": event.at, "kind": event.kind.as_str(), "op": event.op, "who": event.who.to_string(), "why": event.why, "version": event.version, "len": event.len})
 }
 
@@ -129,8 +132,15 @@ pub async fn lines(State(page): Shared, Query(asked): Query<Window>) -> Response
         }
         let reading = read_pointer(&project, &session.actor, path.as_str(), at)?;
         let text = String::from_utf8_lossy(&reading.bytes);
-        let shown: Vec<Value> =
-            text.lines().enumerate().skip(asked.from).take(count).map(|(nth, line)| json!({"line": nth + 1, "text": short(line)})).collect();
+        let coloured = (text.len() <= TREE_BYTES).then(|| colour_lines(path.as_str(), &text)).flatten();
+        let tokens = |nth: usize, line: &str| coloured.as_ref().filter(|_| line.len() <= LINE_CHARS)?.get(nth);
+        let shown: Vec<Value> = text
+            .lines()
+            .enumerate()
+            .skip(asked.from)
+            .take(count)
+            .map(|(nth, line)| json!({"line": nth + 1, "text": short(line), "tokens": tokens(nth, line)}))
+            .collect();
         Ok(json!({"total": text.lines().count(), "from": asked.from, "lines": shown}))
     })
     .await

@@ -1,6 +1,7 @@
 //! Converts answers and failures to HTTP responses. The body of a failure is the same JSON that
 //! `--json` prints.
 
+use quipu_contract::{Language, Localized};
 use quipu_web::axum::Json;
 use quipu_web::axum::http::StatusCode;
 use quipu_web::axum::response::{IntoResponse, Response};
@@ -24,6 +25,11 @@ pub async fn reply(work: impl FnOnce() -> Result<Value, Failure> + Send + 'stati
             (StatusCode::INTERNAL_SERVER_ERROR, Json(failure.json())).into_response()
         }
     }
+}
+
+/// Returns a text of the contract in English and Chinese: the language of the page is the browser's.
+pub fn both(text: &Localized) -> [&str; 2] {
+    [Language::En, Language::Zh].map(|language| text.in_language(language))
 }
 
 fn status(code: u8) -> StatusCode {

@@ -1,0 +1,80 @@
+// The engine's own sentences in Chinese: reasons of jobs, flags of files, answers of judges. The engine
+// writes them in English, because agents read them; names, paths and quotations in them stay as they are.
+
+import { language } from './words.js';
+
+const SENTENCES = [
+  // Why a job has its state.
+  [/^waits for (.+), which needs a person$/, '等待 {0}，后者需要人处理'],
+  [/^waits for (.+), which has no units yet: approving (.+) declares them$/, '等待 {0}，它还没有单元：批准 {1} 会声明单元'],
+  [/^waits for (.+), which has no units yet: (.+)$/, '等待 {0}，它还没有单元：{1}'],
+  [/^waits for (.+), which is stale$/, '等待 {0}，后者已过时'],
+  [/^waits for (.+)$/, '等待 {0}'],
+  [/^sent back by (.+) \(round (\d+)\)$/, '被 {0} 退回（第 {1} 轮）'],
+  [/^excused by a person$/, '由人决定不再等它'],
+  [/^excused: (.+)$/s, '不再等它：{0}'],
+  [/^(\d+) failures in a row: (.+)$/s, '连续失败 {0} 次：{1}'],
+  [/^`(.+)` was not written$/, '`{0}` 没有写出'],
+  [/^the agent reports: (.+)$/, '智能体报告：{0}'],
+  [/^ended with exit code (\d+)$/, '以退出码 {0} 结束'],
+  [/^`(.+)` has (\d+) words; (\d+) to (\d+) are required\. (.+)$/, '`{0}` 有 {1} 词，要求 {2} 到 {3} 词。{4}'],
+  [/^to go on without it: (.+)$/, '不等它而继续：{0}'],
+  [/^rejected: (.+)$/s, '已退回：{0}'],
+  [/^an objection is open$/, '有未解决的异议'],
+  [/^(\d+) objections?: (.+) \(after round (\d+)\)$/s, '{0} 条异议：{1}（第 {2} 轮之后）'],
+  [/^(\d+) objections?: (.+); sent back to (.+)$/s, '{0} 条异议：{1}；退回给 {2}'],
+  [/^(\d+) objections?: (.+)$/s, '{0} 条异议：{1}'],
+  [/^fix it in an editor, or overrule it: (.+)$/, '在编辑器里改正，或驳回异议：{0}'],
+  [/^(\S+) was fixed$/, '{0} 已改正'],
+  [/^`(.+)` does not exist$/, '`{0}` 不存在'],
+  [/^`(.+)` does not end with (.+)$/, '`{0}` 没有以 {1} 结尾'],
+  [/^`(.+)` changed$/, '`{0}` 已改动'],
+  [/^`(.+)` was deleted$/, '`{0}` 已删除'],
+  [/^`(.+)` is new$/, '`{0}` 是新的'],
+  [/^through (.+)$/, '经由 {0}'],
+  [/^the text does not require it$/, '文字不需要这一步'],
+  [/^a later result is already sealed$/, '后面的结果已经封存'],
+  [/^(quipu approve .+?) +\(or: (quipu reject .+)\)$/, '{0}（或：{1}）'],
+  // Why a file is flagged.
+  [/^was removed outside Quipu$/, '在 Quipu 之外被删除'],
+  [/^is (sealed|a record|derived), but was edited outside Quipu$/, '的类别不允许改动，却在 Quipu 之外被改动'],
+  [/^is append-only, but existing text was changed outside Quipu$/, '只能在末尾追加，已有文字却在 Quipu 之外被改动'],
+  [/^is (?:not|no longer) valid JSON$/, '不是有效的 JSON'],
+  [/^lost (.+) in an external edit$/, '在外部改动中丢失了 {0}'],
+  [/^went back to the text of commit (@\d+) in an external edit(?:, without (.+))?$/, '在外部改动中回到了提交 {0} 的文字 {1}'],
+  [/^contains only zero bytes, as after a power failure$/, '只含零字节，像是断电所致'],
+  [/^is not written yet: the disk is full$/, '尚未写出：磁盘已满'],
+  [/^is not written yet: the disk reports errors$/, '尚未写出：磁盘报错'],
+  // What a judge found.
+  [/^memory says (.+), the text shows the (left|right) hand in use$/, '记忆写的是{0}，文中用的是另一只手'],
+  [/^memory says (.+), the text (.+)$/s, '记忆写的是 {0}，文中是 {1}'],
+  [/^memory puts (.+) before (.+)$/, '记忆中 {0} 在 {1} 之前'],
+  [/^memory puts (.+) after (.+)$/, '记忆中 {0} 在 {1} 之后'],
+  [/^`(.+)` must not happen here$/, '这里不该出现 `{0}`'],
+  [/^`(.+)` must not be used for `(.+)`$/, '不该用 `{0}` 指 `{1}`'],
+  [/^this thread was closed: (.+)$/s, '这条伏笔已经收束：{0}'],
+  [/^the image that this concept has$/, '正是这个概念的意象'],
+  [/^it ends before it begins: (.+)$/, '结束早于开始：{0}'],
+  [/^(.+): two values of `(.+)` at one time$/, '{0}：同一时间 `{1}` 有两个值'],
+  [/^(.+): born in (.+) is (.+) in (.+), not (.+)$/, '{0}：生于 {1}，在 {3} 应为 {2} 岁，而非 {4}'],
+  [/^(.+) is dead, and `(.+)` begins later$/, '{0} 已死，`{1}` 却开始得更晚'],
+  [/^(.+) knows it and does not know it at one time$/, '{0} 同一时间既知道又不知道'],
+  [/^`(.+)` is held by (.+) and by (.+) at one time$/, '`{0}` 同一时间由 {1} 和 {2} 持有'],
+];
+
+/** Returns a sentence of the engine in the page's language; one that is not known stays as it is. */
+export function said(text) {
+  if (language() !== 'zh' || typeof text !== 'string') return text;
+  for (const [pattern, chinese] of SENTENCES) {
+    const found = pattern.exec(text);
+    // A reason may hold another one.
+    if (found) return chinese.replace(/\{(\d)\}/g, (_, nth) => said(found[Number(nth) + 1] ?? '')).trim();
+  }
+  const lines = text.split('\n');
+  return lines.length > 1 ? lines.map(said).join('\n') : text;
+}
+
+/** One of two languages, as the server sends texts of the contract. */
+export const own = (text) => (Array.isArray(text) ? text[language() === 'zh' ? 1 : 0] : text);
+
+export { SENTENCES };
