@@ -148,7 +148,7 @@ pub fn ask(question: &str, use_model: bool) -> Ask<'_> {
         question,
         k: 10,
         within: None,
-        tier: None,
+        kind: None,
         use_model,
         complete: false,
     }

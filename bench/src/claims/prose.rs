@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use quipu_claims::{
-    Bounds, Checked, Claim, Corpus, Evidence, Page, PromptLanguage, SceneEvidence, chapter_number,
-    check, cut_claims, read_rulings, render_prompt,
+    Answered, Bounds, Checked, Claim, Corpus, Evidence, Page, PromptLanguage, SceneEvidence,
+    chapter_number, check, cut_claims, read_rulings, render_prompt,
 };
 use quipu_recall::Tier;
 use quipu_text::{Counter, count_words};
@@ -252,7 +252,7 @@ impl SceneRun<'_> {
                 totals.unanswered += 1;
                 continue;
             };
-            match read_rulings(&answer, asked, self.claims) {
+            match read_rulings(&answer, Answered::Earlier, asked, self.claims) {
                 Ok(found) => rulings.extend(found.into_iter().map(|ruling| ruling.claim)),
                 Err(fault) => {
                     totals.refused += 1;

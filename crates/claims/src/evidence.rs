@@ -1,8 +1,10 @@
 //! Selects the evidence for a scene within a budget of tokens.
 //!
-//! Hard rules come first, then entries of memory, then sentences of the manuscripts. In each part
-//! lines are taken by their relevance to the claims. A claim that has lines already yields to
+//! Hard rules come first, then the state of everyone in the scene, then entries of memory, then
+//! sentences of the manuscripts. In each part lines are taken by their relevance to the claims. A claim that has lines already yields to
 //! others, so that the evidence is spread over subjects. The result is in file order, numbered from 1.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use quipu_recall::Tier;
 use quipu_text::{Counter, Level};
@@ -47,6 +49,8 @@ pub struct SceneEvidence {
 
 /// The share of a scene's budget that hard rules may take.
 const RULES_SHARE: f32 = 0.35;
+/// The share that the state of everyone in the scene may take.
+const STATE_SHARE: f32 = 0.2;
 /// The share that hard rules and entries of memory may take before sentences get the rest.
 const MEMORY_SHARE: f32 = 0.5;
 /// What a sentence inherits from the one before and the one after it: prose names its subject once.
@@ -71,6 +75,8 @@ const LEFT: u64 = 12;
 pub struct Selection<'p> {
     pool: &'p Pool,
     scores: Scores,
+    /// The entities that the scene names or means.
+    present: BTreeSet<usize>,
 }
 
 impl<'p> Selection<'p> {
@@ -79,7 +85,12 @@ impl<'p> Selection<'p> {
         let subjects = pool.roster.subjects(&texts);
         let mut scores = score(pool, &texts, &subjects, vectors);
         spread(pool, &mut scores);
-        Selection { pool, scores }
+        let present = subjects.iter().flat_map(BTreeMap::keys).copied().collect();
+        Selection {
+            pool,
+            scores,
+            present,
+        }
     }
 
     /// Returns the best lines for one claim, best first.
@@ -110,6 +121,7 @@ impl<'p> Selection<'p> {
             .collect();
         let mut taken = vec![false; costs.len()];
         let mut spent = self.take_rules(&costs, &mut taken, budget);
+        spent = self.take_state(&costs, &mut taken, spent, budget);
         let most = (budget as f32 * MEMORY_SHARE) as u64;
         spent = self.fill(Some(Tier::L1), &costs, &mut taken, spent, most);
         loop {
@@ -151,15 +163,36 @@ impl<'p> Selection<'p> {
         }
     }
 
+    /// Takes the hard rules, the most relevant first.
     fn take_rules(&self, costs: &[u64], taken: &mut [bool], budget: u64) -> u64 {
-        let mut rules: Vec<(f32, usize)> = (0..taken.len())
-            .filter(|at| self.pool.units[self.scores.candidates[*at]].is_rule)
+        let most = (budget as f32 * RULES_SHARE) as u64;
+        self.take_best(&|unit| unit.is_rule, costs, taken, 0, most)
+    }
+
+    /// Takes the state of everyone and everything in the scene.
+    fn take_state(&self, costs: &[u64], taken: &mut [bool], spent: u64, budget: u64) -> u64 {
+        let most = spent + (budget as f32 * STATE_SHARE) as u64;
+        let is_wanted = |unit: &Unit| {
+            let mut subjects = unit.subjects.iter();
+            unit.is_state && subjects.any(|subject| self.present.contains(subject))
+        };
+        self.take_best(&is_wanted, costs, taken, spent, most)
+    }
+
+    fn take_best(
+        &self,
+        is_wanted: &dyn Fn(&Unit) -> bool,
+        costs: &[u64],
+        taken: &mut [bool],
+        mut spent: u64,
+        most: u64,
+    ) -> u64 {
+        let mut wanted: Vec<(f32, usize)> = (0..taken.len())
+            .filter(|at| !taken[*at] && is_wanted(&self.pool.units[self.scores.candidates[*at]]))
             .map(|at| (self.best_for(at), at))
             .collect();
-        rules.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let most = (budget as f32 * RULES_SHARE) as u64;
-        let mut spent = 0;
-        for (_, at) in rules {
+        wanted.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        for (_, at) in wanted {
             if spent + costs[at] <= most {
                 taken[at] = true;
                 spent += costs[at];

@@ -12,6 +12,7 @@ mod evidence;
 mod facts_in_prose;
 mod graph;
 mod graph_picture;
+mod injury;
 mod judges;
 mod keys;
 mod learn;
@@ -56,11 +57,13 @@ pub use merges::{Merge, find_merges};
 pub use page::{Page, Place};
 pub use passages::{Passage, Passages};
 pub use period::{Period, Point, Scenes};
-pub use prompt::{PromptLanguage, render_evidence, render_evidence_by_line, render_prompt};
+pub use prompt::{
+    PromptLanguage, question_id, render_evidence, render_evidence_by_line, render_prompt,
+};
 pub use query::{Asked, Bounds, Checked, Corpus, Judged, Verdict, check, judge_claims};
 pub use question::Question;
 pub use rename::{FixedPage, plan_rename};
-pub use ruling::{Ruling, read_rulings};
+pub use ruling::{Answered, Ruling, read_rulings};
 pub use scene::Scene as DraftScene;
 pub use self_check::{Inconsistency, check_memory};
 pub use split::{Split, plan_split};

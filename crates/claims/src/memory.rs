@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 
 use quipu_contract::Form;
-use quipu_recall::Tier;
 use quipu_text::{Document, Level, LinkKind};
 use serde::Serialize;
 
@@ -130,10 +129,7 @@ impl Memory {
             scenes: Scenes::of(pages),
             ..Memory::default()
         };
-        for page in pages
-            .iter()
-            .filter(|page| page.tier == Tier::L1 && page.is_memory)
-        {
+        for page in pages.iter().filter(|page| page.states_facts()) {
             let clean = quipu_text::blank_comments(&page.text, quipu_text::Comments::All);
             let document = Document::parse(&clean);
             if page.form == Some(Form::Threads) {
@@ -532,6 +528,8 @@ pub fn content(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use quipu_recall::Tier;
+
     use super::*;
 
     #[test]

@@ -21,6 +21,14 @@ pub struct Page {
     pub text: String,
 }
 
+impl Page {
+    /// Whether the page is memory that states facts. A plan states intentions, and work in progress
+    /// is not true yet.
+    pub fn states_facts(&self) -> bool {
+        self.tier == Tier::L1 && self.is_memory && !self.form.is_some_and(Form::is_plan)
+    }
+}
+
 /// A line of a page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {

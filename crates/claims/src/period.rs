@@ -93,6 +93,12 @@ impl Scenes {
             .copied()
     }
 
+    /// Returns true if a chapter has more than one scene, so that a scene says more than its chapter.
+    pub fn divide(&self, chapter: u64) -> bool {
+        let mut scenes = self.0.iter();
+        scenes.any(|((of, _), nth)| *of == chapter && *nth > 1)
+    }
+
     /// Returns the point of a link such as `manuscripts/ch03.md#the-landing`.
     pub fn point_of(&self, link: &str) -> Option<Point> {
         let chapter = chapter_number(link)?;

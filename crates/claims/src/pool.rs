@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use quipu_contract::Form;
 use quipu_recall::Tier;
 use quipu_text::{Document, Level};
 
@@ -38,6 +37,9 @@ pub struct Unit {
     pub is_rule: bool,
     /// True for an entry with a key.
     pub is_keyed: bool,
+    /// True for state that changes and holds in the chapter: whether its owner lives, where they are,
+    /// what they hold, how they are hurt, what they know.
+    pub is_state: bool,
     /// The position of its page among the manuscripts, from 0 (first) to 1 (last).
     pub recency: f32,
     /// How much the text looks like the statement of a fact, from 0 to 1.
@@ -131,10 +133,14 @@ fn memory_units(memory: &Memory, pages: &[Page], chapter: Option<u64>) -> Vec<Un
             (Some(from), Some(chapter)) => Point::chapter(chapter).is_before(from),
             _ => false,
         };
-        if !seen.insert(fact.at.clone()) || begins_later || !is_evidence(fact, pages) {
+        if !seen.insert(fact.at.clone()) || begins_later || !is_evidence(fact) {
             continue;
         }
         let owner = fact.entity.map(|entity| first_of_name(memory, entity));
+        let holds = match chapter {
+            Some(chapter) => fact.period.touches(Point::chapter(chapter)),
+            None => fact.period.is_open(),
+        };
         let is_banned = memory.rules.iter().any(|rule| rule.at == fact.at);
         let is_rule = is_banned || fact.entity.is_some_and(|entity| headings.contains(&entity));
         let about = owner
@@ -149,6 +155,7 @@ fn memory_units(memory: &Memory, pages: &[Page], chapter: Option<u64>) -> Vec<Un
                 about: about.clone(),
                 is_rule: is_rule || is_world_rule(memory, fact, &text),
                 is_keyed: !fact.key.is_empty(),
+                is_state: holds && !fact.is_event && fact.kind().is_some(),
                 text,
                 holds: limits(fact, &about),
                 recency: 0.0,
@@ -157,7 +164,7 @@ fn memory_units(memory: &Memory, pages: &[Page], chapter: Option<u64>) -> Vec<Un
             });
         }
     }
-    for page in pages.iter().filter(|page| is_source(page)) {
+    for page in pages.iter().filter(|page| page.states_facts()) {
         units.extend(rows(page, &seen));
     }
     units
@@ -174,16 +181,10 @@ fn limits(fact: &Fact, about: &str) -> Option<String> {
 }
 
 /// Returns true if the entry states something that holds.
-fn is_evidence(fact: &Fact, pages: &[Page]) -> bool {
+fn is_evidence(fact: &Fact) -> bool {
     let is_label = fact.value.trim().is_empty() || fact.text.ends_with([':', '：']);
     let has_words = fact.text.chars().any(char::is_alphanumeric);
-    let page = pages.iter().find(|page| page.path == fact.at.path);
-    has_words && !is_label && page.is_none_or(is_source)
-}
-
-/// Returns true for a page of memory that states facts.
-fn is_source(page: &Page) -> bool {
-    page.tier == Tier::L1 && page.is_memory && page.form != Some(Form::Outline)
+    has_words && !is_label
 }
 
 fn headings_of_rules(memory: &Memory) -> BTreeSet<usize> {
@@ -290,6 +291,7 @@ fn rows(page: &Page, seen: &BTreeSet<Place>) -> Vec<Unit> {
             text: cells.join("; "),
             is_rule: false,
             is_keyed: true,
+            is_state: false,
             holds: None,
             recency: 0.0,
             factual: 1.0,
@@ -322,6 +324,7 @@ fn manuscript_units(memory: &Memory, roster: &Roster, page: &Page, recency: f32)
         text: claim.text.clone(),
         is_rule: false,
         is_keyed: false,
+        is_state: false,
         holds: None,
         recency,
         factual: factual(&claim.text),

@@ -6,6 +6,7 @@
 
 use crate::memory::{Entity, content, plain, split_key};
 use crate::state::{Kind, kind_of};
+use crate::threads::PROMISE;
 use crate::words::{has_han, lowered, stem};
 
 /// Words that ask and say nothing about the answer. Longer ones come first.
@@ -154,12 +155,16 @@ impl Question {
     }
 }
 
-/// Returns true if a line says that somebody knows an answer, or does not, but not which one.
+/// Returns true if a line says that somebody knows an answer, or does not, but not which one, or
+/// if it is the question that a thread leaves open.
 fn withholds(line: &str) -> bool {
     let said = plain(line);
     let Some((key, value)) = split_key(&said) else {
         return false;
     };
+    if PROMISE.contains(&key.to_lowercase().as_str()) {
+        return true;
+    }
     match kind_of(key) {
         Some(Kind::DoesNotKnow) => true,
         Some(Kind::Knows | Kind::Believes) => {
@@ -300,6 +305,13 @@ mod tests {
                 "Joss Arden",
                 true,
             ),
+            (
+                "Who cut the rope?",
+                "promise: who cut the rope?",
+                "The cut rope",
+                false,
+            ),
+            ("谁割断了绳？", "悬念：谁割断了绳？", "断绳", false),
             ("谁割断了绳？", "不知道：谁割断了绳", "裘大", false),
             ("老裘知道谁割断了绳吗？", "不知道：谁割断了绳", "裘大", true),
             ("How many bars has the gate?", "bars: 3", "The gate", true),

@@ -200,13 +200,14 @@ fn candidates(pool: &Pool, queries: &[Query], words: &[HashMap<usize, f32>]) -> 
             *known = known.max(score);
         }
     }
-    let rules = pool
-        .units
-        .iter()
-        .enumerate()
-        .filter(|(_, unit)| unit.is_rule);
-    for (nth, _) in rules {
-        *best.entry(nth).or_default() += 1.0;
+    let is_meant = |unit: &Unit| {
+        let mut of_unit = queries.iter().map(|query| common_subject(unit, query));
+        unit.is_state && of_unit.any(|common| common > 0.0)
+    };
+    for (nth, unit) in pool.units.iter().enumerate() {
+        if unit.is_rule || is_meant(unit) {
+            *best.entry(nth).or_default() += 1.0;
+        }
     }
     let mut ranked: Vec<(usize, f32)> = best.into_iter().collect();
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::claim::Claim;
 use crate::evidence::SceneEvidence;
+use crate::prompt::question_id;
 use crate::words::has_han;
 
 /// A contradiction that a judge found. Indices count from 0.
@@ -27,6 +28,8 @@ pub struct Ruling {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Answer {
+    #[serde(default)]
+    question: Option<String>,
     findings: Vec<Found>,
 }
 
@@ -44,9 +47,19 @@ struct Found {
 const SHORTEST: usize = 4;
 const SHORTEST_HAN: usize = 2;
 
+/// How an answer reaches the reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answered {
+    /// In reply to the question: it can be about no other.
+    Now,
+    /// Saved earlier: it must name its question, since the draft or memory may have changed.
+    Earlier,
+}
+
 /// Reads an answer. Returns its findings, or its faults in one text.
 pub fn read_rulings(
     answer: &str,
+    answered: Answered,
     asked: &SceneEvidence,
     claims: &[Claim],
 ) -> Result<Vec<Ruling>, String> {
@@ -54,6 +67,7 @@ pub fn read_rulings(
     let answer: Answer = serde_json::from_str(inner).map_err(|error| {
         format!("the answer is not the JSON object that was asked for: {error}")
     })?;
+    check_question(answer.question.as_deref(), answered, asked, claims)?;
     let scene = &claims[asked.scene.claims.clone()];
     let mut faults = Vec::new();
     let mut rulings = Vec::new();
@@ -74,6 +88,25 @@ pub fn read_rulings(
     match faults.is_empty() {
         true => Ok(rulings),
         false => Err(faults.join("; ")),
+    }
+}
+
+/// Refuses an answer to another question.
+fn check_question(
+    named: Option<&str>,
+    answered: Answered,
+    asked: &SceneEvidence,
+    claims: &[Claim],
+) -> Result<(), String> {
+    let id = question_id(asked, claims);
+    match named {
+        Some(named) if named == id => Ok(()),
+        Some(named) => Err(format!(
+            "it answers the question {named}, but the question about this scene is {id}: the draft \
+             or the evidence has changed since"
+        )),
+        None if answered == Answered::Now => Ok(()),
+        None => Err("it does not say which question it answers: `question` is missing".to_owned()),
     }
 }
 
@@ -161,7 +194,17 @@ mod tests {
             &claims,
             &Bounds::default(),
         );
-        read_rulings(answer, &scenes[0], &claims)
+        let rulings = read_rulings(answer, Answered::Now, &scenes[0], &claims)?;
+        // A saved answer names its question.
+        let saved = |id: &str| {
+            let named = answer.replacen('{', &format!("{{\"question\": \"{id}\", "), 1);
+            read_rulings(&named, Answered::Earlier, &scenes[0], &claims)
+        };
+        assert_eq!(saved(&question_id(&scenes[0], &claims)).unwrap(), rulings);
+        assert!(saved("q000000").unwrap_err().contains("has changed since"));
+        let unnamed = read_rulings(answer, Answered::Earlier, &scenes[0], &claims);
+        assert!(unnamed.unwrap_err().contains("`question` is missing"));
+        Ok(rulings)
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::claim::cut_claims;
+use crate::injury::{heals, is_healed};
 use crate::judges::judge_presence;
 use crate::keys::{canonical, excludes, gist};
 use crate::memory::{Fact, Memory, listed};
@@ -22,7 +23,7 @@ use crate::words::{has_han, numbers};
 pub struct Inconsistency {
     /// The ID for waiving it.
     pub id: String,
-    /// `value`, `period`, `age`, `dead`, `holder` or `mind`.
+    /// `value`, `period`, `age`, `dead`, `holder`, `mind` or `injury`.
     pub kind: &'static str,
     pub at: Place,
     pub text: String,
@@ -63,6 +64,7 @@ pub fn check_memory(memory: &Memory) -> Vec<Inconsistency> {
         check_ages(memory, name, facts, &mut all);
         check_dead(name, facts, &mut all);
         check_mind(name, facts, &mut all);
+        check_injuries(name, facts, &mut all);
     }
     check_holders(memory, &mut all);
     check_events(memory, &mut all);
@@ -173,6 +175,27 @@ fn check_mind(name: &str, facts: &[&Fact], all: &mut Vec<Inconsistency>) {
         if is_both && gist(&a.value) == gist(&b.value) && a.period.overlaps(&b.period) {
             let why = format!("{name} knows it and does not know it at one time");
             all.push(found("mind", a, b, why));
+        }
+    }
+}
+
+/// Finds an injury that lasts although it is healed.
+fn check_injuries(name: &str, facts: &[&Fact], all: &mut Vec<Inconsistency>) {
+    let of_kind = facts
+        .iter()
+        .filter(|fact| fact.kind() == Some(Kind::Injury));
+    let (over, open): (Vec<&Fact>, Vec<&Fact>) = of_kind.partition(|fact| is_healed(&fact.value));
+    for over in over {
+        for hurt in open.iter().filter(|hurt| heals(&over.value, &hurt.value)) {
+            let is_later = match (hurt.period.from, over.period.from) {
+                (_, None) => false,
+                (None, Some(_)) => true,
+                (Some(hurt), Some(over)) => hurt.is_before(over),
+            };
+            if is_later && over.period.overlaps(&hurt.period) {
+                let why = format!("{name}: the injury is healed and lasts at one time");
+                all.push(found("injury", over, hurt, why));
+            }
         }
     }
 }

@@ -105,7 +105,8 @@ const KEYS: [(Kind, &[&str]); 8] = [
     (
         Kind::Injury,
         &[
-            "injury", "injured", "wound", "wounded", "伤", "伤势", "受伤", "伤情",
+            "injury", "injuries", "injured", "wound", "wounds", "wounded", "伤", "伤势", "受伤",
+            "伤情",
         ],
     ),
     (

@@ -13,6 +13,7 @@ use quipu_text::{Document, SpliceError};
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::injury::{heals, is_healed, is_whole};
 use crate::keys::{excludes, gist, is_fixed, is_list, is_same_key};
 use crate::learn::with_entry;
 use crate::memory::{Memory, listed, plain, split_key};
@@ -146,7 +147,7 @@ struct Entry {
     bare: String,
     /// As stated, with the start that its source implies.
     period: Period,
-    /// The scene of its source.
+    /// The scene of its source, if its chapter has several.
     scene: Option<Point>,
 }
 
@@ -173,7 +174,9 @@ impl Entry {
                 from: stated.from.or(chapter),
                 ..stated
             },
-            scene: source.and_then(|source| scenes.point_of(source)),
+            scene: source
+                .and_then(|source| scenes.point_of(source))
+                .filter(|point| scenes.divide(point.chapter)),
         }
     }
 
@@ -199,12 +202,8 @@ impl Entry {
     /// Returns the point at which an earlier entry ends because this one begins. None if this one
     /// has no start or is not certainly later.
     fn ends(&self, earlier: &Entry) -> Option<Point> {
-        let start = self.period.from?;
-        match earlier.period.from {
-            Some(before) if before.chapter == start.chapter => {
-                let start = self.start()?;
-                earlier.start()?.is_before(start).then_some(start)
-            }
+        let start = self.start()?;
+        match earlier.start() {
             Some(before) => before.is_before(start).then_some(start),
             None => Some(start),
         }
@@ -291,10 +290,12 @@ impl<'p> Shelf<'p> {
     fn followed(&self, fact: &Entry, is_dated: bool) -> Vec<(&Entry, Point)> {
         let kin = self.kin();
         let by_key = kin.into_iter().filter(|entry| {
+            let kinds = (fact.kind(), entry.kind());
             follows(fact, entry, is_dated)
-                || fact.kind() == Some(Kind::Knows)
-                    && entry.kind() == Some(Kind::DoesNotKnow)
+                || kinds == (Some(Kind::Knows), Some(Kind::DoesNotKnow))
                     && gist(entry.value()) == gist(fact.value())
+                || kinds == (Some(Kind::Injury), Some(Kind::Injury))
+                    && ends_injury(fact.value(), entry.value())
         });
         by_key
             .filter_map(|entry| Some((entry, fact.ends(entry)?)))
@@ -460,6 +461,15 @@ fn follows(fact: &Entry, entry: &Entry, is_dated: bool) -> bool {
         && changes
 }
 
+/// Returns true if a later value ends an earlier one: it says that the injury is healed, or that
+/// somebody who was whole is hurt again.
+fn ends_injury(later: &str, earlier: &str) -> bool {
+    match is_healed(later) {
+        true => !is_healed(earlier) && heals(later, earlier),
+        false => is_whole(earlier),
+    }
+}
+
 /// The target of the first link of an entry to a chapter.
 fn source_of(entry: &str) -> Option<&str> {
     entry
@@ -559,6 +569,43 @@ mod tests {
         let placed = place_fact(&pages, "c.md", Some("Dov"), entry).unwrap();
         assert!(placed.texts["c.md"].contains("the brass key (until ch02.2)"));
         assert!(placed.texts["c.md"].contains("the brass key (from ch02.2)"));
+        // In another chapter too: in its first scene the old holder still has it.
+        let pages = [
+            page(
+                "c.md",
+                "# C\n\n## Ines\n- holds: the brass key (from ch01)\n\n## Dov\n",
+            ),
+            page("manuscripts/ch02.md", "# Two\n\n## A\n\nx\n\n## B\n\ny\n"),
+        ];
+        let placed = place_fact(&pages, "c.md", Some("Dov"), entry).unwrap();
+        assert!(placed.texts["c.md"].contains("(from ch01, until ch02.2)"));
+    }
+
+    #[test]
+    fn what_is_healed_ends_the_injury_that_it_names() {
+        let joss = "# C\n\n## Joss\n- injury: left wrist broken (from ch01)\n- wound: right hand burnt [→ manuscripts/ch02.md#x]\n";
+        assert_eq!(
+            placed(
+                joss,
+                "Joss",
+                "injury: left wrist healed [→ manuscripts/ch03.md#x]"
+            ),
+            "# C\n\n## Joss\n- injury: left wrist broken (from ch01, until ch03)\n- wound: right hand burnt [→ manuscripts/ch02.md#x]\n- injury: left wrist healed (from ch03) [→ manuscripts/ch03.md#x]\n"
+        );
+        let whole = placed(joss, "Joss", "injury: none (from ch05)");
+        assert_eq!(whole.matches("until ch05").count(), 2, "{whole}");
+        // Another injury ends none, but it ends the state of being whole.
+        let hurt = placed(joss, "Joss", "injury: cut lip (from ch05)");
+        assert!(!hurt.contains("until"), "{hurt}");
+        let again = placed(
+            "# C\n\n## 裘望\n- 伤势：无（自 ch03）\n",
+            "裘望",
+            "伤势：左肩中箭（自 ch06）",
+        );
+        assert!(again.contains("无（自 ch03，至 ch06）"), "{again}");
+        // A fact of the same chapter without scenes, or of an earlier one, ends nothing.
+        let early = placed(joss, "Joss", "injury: none (from ch01)");
+        assert!(!early.contains("until"), "{early}");
     }
 
     #[test]

@@ -47,7 +47,8 @@ impl Standing {
 }
 
 const PLANTED: &[&str] = &["planted", "plant", "埋于", "埋在", "埋下"];
-const PROMISE: &[&str] = &["promise", "question", "悬念", "疑问"];
+/// Keys of the question that a thread leaves open.
+pub(crate) const PROMISE: &[&str] = &["promise", "question", "悬念", "疑问"];
 const DUE: &[&str] = &["due", "by", "应收", "该收", "计划收"];
 const CLOSED: &[&str] = &["closed", "paid off", "answered", "收于", "收在", "已收"];
 

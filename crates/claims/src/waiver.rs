@@ -21,17 +21,19 @@ pub struct Waiver {
 
 /// Returns the ID of a conflict. Line breaks and other whitespace do not affect it.
 pub fn finding_id(claim: &str, evidence: &str) -> String {
-    // FNV-1a is short and portable. The ID need not be hard to forge.
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    for byte in claim
-        .split_whitespace()
-        .chain(["\0"])
-        .chain(evidence.split_whitespace())
-        .flat_map(str::bytes)
-    {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-    }
-    format!("w{:010x}", hash >> 24)
+    let words = claim.split_whitespace().chain(["\0"]);
+    format!(
+        "w{:010x}",
+        hash(words.chain(evidence.split_whitespace())) >> 24
+    )
+}
+
+/// Hashes texts by FNV-1a, which is short and portable. An ID need not be hard to forge.
+pub(crate) fn hash<'t>(texts: impl Iterator<Item = &'t str>) -> u64 {
+    let bytes = texts.flat_map(str::bytes);
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
 }
 
 /// Writes the line that waives a conflict.

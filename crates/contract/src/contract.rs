@@ -207,6 +207,12 @@ impl Contract {
             .any(|other| other.tier.is_some() && other.profile == rule.profile)
     }
 
+    /// Whether a file states intentions, which are no memory.
+    pub fn is_plan(&self, path: &ProjectPath) -> bool {
+        let form = self.rule(path).and_then(|rule| rule.form);
+        form.is_some_and(Form::is_plan)
+    }
+
     /// Returns the rules of a form, in order.
     pub fn of_form(&self, form: Form) -> impl Iterator<Item = &FileRule> {
         self.files

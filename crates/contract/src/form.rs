@@ -159,6 +159,11 @@ impl Form {
         }
     }
 
+    /// Whether such a file states intentions. They are no memory: nothing in it is true yet.
+    pub const fn is_plan(self) -> bool {
+        matches!(self, Form::Outline)
+    }
+
     /// Whether such a file is text. Other forms are images and archives.
     pub const fn is_text(self) -> bool {
         !matches!(self, Form::Media | Form::Ebook)

@@ -70,7 +70,7 @@ pub use project::user_folder::{make_state_folder, state_file, state_folder, writ
 pub use publish::{BookPublisher, Draw, PublishError, PublishRequest, Publishing, publish};
 pub use quipu_recall::Tier;
 pub use recall::{
-    ANSWER_TOKENS, Ask, CANDIDATES, RecallError, Recalled, Shown, recall, shown_hits,
+    ANSWER_TOKENS, Ask, CANDIDATES, Kind, RecallError, Recalled, Shown, recall, shown_hits,
 };
 pub use session::capture::{
     Captured, Request, load_captured, record_changed, record_compaction, record_gate,

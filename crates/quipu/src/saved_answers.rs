@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 
-use quipu_claims::Ruling;
+use quipu_claims::{Answered, Ruling};
 use quipu_protocol::{Accept, SceneJudge};
 
 use crate::session::Session;
@@ -44,6 +44,10 @@ impl<'s> SavedAnswers<'s> {
 impl SceneJudge for SavedAnswers<'_> {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn answered(&self) -> Answered {
+        Answered::Earlier
     }
 
     fn judge(

@@ -20,7 +20,7 @@ use thiserror::Error;
 use super::judging::{SceneJudge, ScenePrompt, judge_scenes, scene_prompts};
 use crate::files::read::{ReadError, may_read_whole, read_pointer};
 use crate::flow::job::fill_path;
-use crate::novel::memory_check::{find_blocking_memory, is_checked_memory};
+use crate::novel::memory_check::{find_blocking_memory, is_checked_memory, memory_conflicts};
 use crate::project::open::Project;
 use crate::view::pages::gather;
 
@@ -254,7 +254,8 @@ fn quoting(conflict: &Unwaived) -> String {
     format!("`{at}` contradicts `{against}`: “{claim}” / “{evidence}”: {why}")
 }
 
-/// The open conflicts of files that the contract checks, at their current text.
+/// The open conflicts of texts that the contract checks, at their current version. Memory is left
+/// out: it is checked against itself.
 pub fn open_conflicts<'p>(
     project: &Project,
     actor: &Actor,
@@ -262,8 +263,8 @@ pub fn open_conflicts<'p>(
 ) -> Result<Vec<Blocking>, CheckError> {
     let mut found = Vec::new();
     for path in paths {
-        if !project.contract.checks_conflicts(path) || may_read_whole(project, actor, path).is_err()
-        {
+        let is_text = project.contract.checks_conflicts(path) && !is_checked_memory(project, path);
+        if !is_text || may_read_whole(project, actor, path).is_err() {
             continue;
         }
         if let Some((bytes, _)) = project.store.read(path)? {
@@ -279,7 +280,7 @@ pub fn open_conflicts<'p>(
 }
 
 /// The open conflicts of all files that are checked and can still change: sealed text is checked
-/// when it is written.
+/// when it is written. Memory is checked against itself, since it may have been edited by hand.
 pub fn conflicts_in_progress(
     project: &Project,
     actor: &Actor,
@@ -290,7 +291,9 @@ pub fn conflicts_in_progress(
     let paths = listed
         .iter()
         .filter(|path| is_open(path) && !sealed.contains(path));
-    open_conflicts(project, actor, paths)
+    let mut found = open_conflicts(project, actor, paths)?;
+    found.extend(memory_conflicts(project, actor)?);
+    Ok(found)
 }
 
 /// The drafts that an approved gate has sealed: their conflicts were reported at the approval.

@@ -5,8 +5,8 @@
 //! waivers.
 
 use quipu_claims::{
-    Checked, Claim, PromptLanguage, Ruling, SceneEvidence, Verdict, finding_id, read_rulings,
-    render_prompt,
+    Answered, Checked, Claim, PromptLanguage, Ruling, SceneEvidence, Verdict, finding_id,
+    question_id, read_rulings, render_prompt,
 };
 use serde::Serialize;
 
@@ -18,6 +18,10 @@ pub type Accept<'a> = &'a dyn Fn(&str) -> Result<Vec<Ruling>, String>;
 /// Judges a scene: implemented by programs, agents and saved answers.
 pub trait SceneJudge {
     fn name(&self) -> &str;
+    /// How its answers reach Quipu.
+    fn answered(&self) -> Answered {
+        Answered::Now
+    }
     /// Answers the prompt of a scene. An answer that is not accepted may be sent back once. `None`
     /// means that nobody answers for this scene.
     fn judge(
@@ -32,6 +36,8 @@ pub trait SceneJudge {
 #[derive(Debug, Clone, Serialize)]
 pub struct ScenePrompt {
     pub scene: usize,
+    /// Changes with the scene and its evidence; a saved answer names it.
+    pub question: String,
     pub text: String,
 }
 
@@ -48,6 +54,7 @@ pub fn scene_prompts(
     asked
         .map(|asked| ScenePrompt {
             scene: asked.scene.number,
+            question: question_id(asked, &claims),
             text: render_prompt(asked, &claims, here, language),
         })
         .collect()
@@ -71,7 +78,7 @@ pub(super) fn judge_scenes(
         let Some(asked) = scenes.iter().find(|one| one.scene.number == prompt.scene) else {
             continue;
         };
-        let accept = |answer: &str| read_rulings(answer, asked, &claims);
+        let accept = |answer: &str| read_rulings(answer, judge.answered(), asked, &claims);
         let rulings = judge
             .judge(prompt.scene, &prompt.text, &accept)
             .map_err(|what| CheckError::Judge {

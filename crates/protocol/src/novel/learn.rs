@@ -138,9 +138,7 @@ pub fn question_of(
 /// Finds the line of memory that answers a question.
 pub(crate) fn find_in_memory(pages: &[Page], question: &str) -> Option<(String, Place)> {
     let asked = Question::of(question, &Memory::of(pages).entities);
-    let mut memory = pages
-        .iter()
-        .filter(|page| page.tier == Tier::L1 && page.is_memory);
+    let mut memory = pages.iter().filter(|page| page.states_facts());
     memory.find_map(|page| {
         let document = Document::parse(&page.text);
         let heading = |line: usize| {

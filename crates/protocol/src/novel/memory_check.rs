@@ -7,15 +7,15 @@
 use std::collections::BTreeSet;
 
 use quipu_claims::{Inconsistency, Memory, Page, check_memory};
-use quipu_contract::{Actor, ProjectPath};
+use quipu_contract::{Actor, FileRule, ProjectPath};
 use quipu_recall::Tier;
 use quipu_store::Receipt;
 use serde::Serialize;
 
-use crate::files::read::may_read_whole;
+use crate::files::read::{ReadError, may_read_whole};
 use crate::novel::check::{Blocking, CheckError, waivers};
 use crate::project::open::Project;
-use crate::view::pages::gather;
+use crate::view::pages::{gather, gather_as_is};
 
 /// The result of a check of memory against itself.
 #[derive(Debug, Serialize)]
@@ -46,10 +46,33 @@ fn check_pages(project: &Project, pages: &[Page]) -> Result<MemoryChecking, Chec
 
 /// Returns true if the contract has memory at this path that is checked.
 pub(crate) fn is_checked_memory(project: &Project, path: &ProjectPath) -> bool {
-    project
-        .contract
-        .rule(path)
-        .is_some_and(|rule| rule.tier.as_deref() == Some("L1") && rule.conflicts.is_some())
+    project.contract.rule(path).is_some_and(is_checked_rule)
+}
+
+fn is_checked_rule(rule: &FileRule) -> bool {
+    rule.tier.as_deref() == Some("L1") && rule.conflicts.is_some()
+}
+
+/// Returns the contradictions inside memory, as far as the actor may read it, in the form in which
+/// those of other texts are reported.
+pub(crate) fn memory_conflicts(
+    project: &Project,
+    actor: &Actor,
+) -> Result<Vec<Blocking>, CheckError> {
+    if !project.contract.files.iter().any(is_checked_rule) {
+        return Ok(Vec::new());
+    }
+    let pages = gather_as_is(project, actor)?.pages;
+    let is_checked =
+        |path: &str| ProjectPath::parse(path).is_ok_and(|path| is_checked_memory(project, &path));
+    let found = check_pages(project, &pages)?.conflicts.into_iter();
+    found
+        .filter(|one| is_checked(&one.at.path) || is_checked(&one.against.path))
+        .map(|one| {
+            let path = ProjectPath::parse(&one.at.path).map_err(ReadError::from)?;
+            Ok(as_blocking(project, actor, &path, one))
+        })
+        .collect()
 }
 
 /// Returns the contradictions of the files that a commit changed, as far as the actor may read

@@ -8,6 +8,7 @@
 
 mod files;
 mod kept;
+mod kind;
 mod shown;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 pub(crate) use files::without_template;
 use files::{Current, covers, current_files, is_not_searched, load, version_of};
 pub(crate) use kept::KeptIndex;
+pub use kind::Kind;
 use quipu_contract::{Actor, Pattern, ProjectPath, Readable};
 use quipu_recall::{Answer, Error, FileText, Index, Options, Overlay, Tier, Writer, has_words};
 use quipu_store::{StoreError, TreeFingerprint};
@@ -38,7 +40,8 @@ pub struct Ask<'a> {
     pub k: usize,
     /// Search only matching paths.
     pub within: Option<Pattern>,
-    pub tier: Option<Tier>,
+    /// Search only files of this kind.
+    pub kind: Option<Kind>,
     pub use_model: bool,
     /// Let the encoder read everything first, regardless of the time.
     pub complete: bool,
@@ -176,13 +179,15 @@ impl Asking<'_> {
             readable
                 .as_ref()
                 .is_none_or(|readable| readable.contains(path))
-                && ask.tier.is_none_or(|wanted| wanted == tier)
+                && ask
+                    .kind
+                    .is_none_or(|wanted| wanted == Kind::of(&project.contract, path, tier))
                 && ask
                     .within
                     .as_ref()
                     .is_none_or(|pattern| pattern.matches(path).is_some())
         };
-        let all = readable.is_none() && ask.tier.is_none() && ask.within.is_none();
+        let all = readable.is_none() && ask.kind.is_none() && ask.within.is_none();
         let mut overlay = Overlay::new(&fresh, &gone).map_err(|damage| Error::Damaged {
             folder: folder.clone(),
             damage,

@@ -27,7 +27,7 @@ fn asked(project: &Project, question: &str) -> Recalled {
         question,
         k: 5,
         within: None,
-        tier: None,
+        kind: None,
         use_model: false,
         complete: false,
     };
@@ -150,7 +150,7 @@ fn an_index_of_earlier_files_is_laid_over_with_the_files() {
             question: "gull stork",
             k: 5,
             within: None,
-            tier: None,
+            kind: None,
             use_model: false,
             complete: false,
         },
@@ -195,7 +195,7 @@ fn what_cannot_be_searched_is_named_and_not_counted() {
         question: "word",
         k: 5,
         within: Some(Pattern::parse("**/a.MD").unwrap()),
-        tier: None,
+        kind: None,
         use_model: false,
         complete: false,
     };
@@ -226,7 +226,7 @@ fn a_role_finds_its_own_section_and_learns_nothing_of_others() {
         question,
         k: 5,
         within: None,
-        tier: None,
+        kind: None,
         use_model: false,
         complete: false,
     };

@@ -37,6 +37,11 @@ enum Loaded {
 /// rest is blank.
 pub fn gather(project: &Project, actor: &Actor) -> Result<Gathered, ReadError> {
     refresh_index(project)?;
+    gather_as_is(project, actor)
+}
+
+/// Like `gather`, for a caller that may not repair the index: it reports external edits.
+pub fn gather_as_is(project: &Project, actor: &Actor) -> Result<Gathered, ReadError> {
     let mut gathered = Gathered {
         pages: Vec::new(),
         versions: Vec::new(),

@@ -104,7 +104,8 @@ impl Operate for Check {
                 scene: self.scene,
                 judge,
             },
-        )?;
+        )
+        .map_err(|error| self.failed(error))?;
         let answer = match self.prompt {
             true => answer_prompts(&checking),
             false => self.answer_findings(&checking, is_list),
@@ -117,6 +118,21 @@ impl Operate for Check {
 }
 
 impl Check {
+    /// A saved answer that does not count is replaced by a new one.
+    fn failed(&self, error: CheckError) -> Failure {
+        let asked = match (&error, &self.answers, &self.file) {
+            (CheckError::Judge { scene, .. }, Some(_), Some(file)) => Some((*scene, file)),
+            _ => None,
+        };
+        let mut failure = Failure::from(error);
+        if let Some((scene, file)) = asked {
+            failure.remedy = Some(format!(
+                "quipu check {file} --prompt --scene {scene}     (answer this question anew)"
+            ));
+        }
+        failure
+    }
+
     /// Reports conflicts and, if nobody judged the scenes, their evidence.
     fn answer_findings(&self, checking: &Checking, is_list: bool) -> Answer {
         let mut text: String = checking.conflicts.iter().map(render_conflict).collect();

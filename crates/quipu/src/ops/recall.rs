@@ -6,7 +6,7 @@ use clap::builder::PossibleValue;
 use quipu_claims::{Asked, Question, cut_claims};
 use quipu_contract::{FileRule, Form, Language, Pattern};
 use quipu_protocol::{
-    ANSWER_TOKENS, Ask, CANDIDATES, Project, RecallError, Recalled, Shown, Tier, note_asked,
+    ANSWER_TOKENS, Ask, CANDIDATES, Kind, Project, RecallError, Recalled, Shown, Tier, note_asked,
     question_of, recall, shown_hits,
 };
 use quipu_recall::Hit;
@@ -29,10 +29,11 @@ pub struct Recall {
     /// Search only files that match
     #[arg(long = "in", value_name = "GLOB")]
     within: Option<String>,
-    /// Search only this tier: index, memory or manuscript
+    /// Search only this tier: index, memory, plan or manuscript
     #[arg(long, value_name = "TIER", value_parser = [
         PossibleValue::new("index").alias("L0"),
         PossibleValue::new("memory").alias("L1"),
+        PossibleValue::new("plan"),
         PossibleValue::new("manuscript").alias("L2"),
     ])]
     tier: Option<String>,
@@ -54,7 +55,7 @@ impl Operate for Recall {
             question: &self.question,
             k: self.most.unwrap_or(CANDIDATES),
             within: self.within()?,
-            tier: self.tier(),
+            kind: self.kind(),
             use_model: !self.no_model,
             complete: self.complete,
         };
@@ -70,11 +71,15 @@ impl Operate for Recall {
             None => Some(self.tokens.unwrap_or(ANSWER_TOKENS)),
         };
         let shown = shown_hits(answer, ask.k, tokens);
-        let hits: Vec<_> = shown.iter().map(in_json).collect();
+        let kind = |shown: &Shown| Kind::of(&project.contract, &shown.hit.path, shown.hit.tier);
+        let hits: Vec<_> = shown.iter().map(|hit| in_json(hit, kind(hit))).collect();
         let mut told = Answer::new(
             json!({"hits": hits, "weak": answer.is_weak(), "covers": {"current": true, "files": answer.files, "sections": answer.sections,
                    "encoded": answer.encoded, "read_anew": recalled.read_anew, "not_searched": recalled.not_searched}}),
-            shown.iter().map(in_text).collect::<String>(),
+            shown
+                .iter()
+                .map(|hit| in_text(hit, kind(hit)))
+                .collect::<String>(),
         );
         told = self.say_coverage(told, &recalled);
         if answer.hits.is_empty() {
@@ -86,7 +91,7 @@ impl Operate for Recall {
             rule.tier.as_deref() == Some("L2") && rule.form != Some(Form::Delegation)
         };
         let leaves = project.contract.files.iter().any(is_manuscript);
-        if leaves && ask.tier.is_none() {
+        if leaves && ask.kind.is_none() {
             let question = question_of(&project, &session.actor, &self.question)?;
             told = count_tiers(told, &project, &question, &answer.hits);
         }
@@ -114,11 +119,12 @@ impl Recall {
         Ok(Some(pattern))
     }
 
-    fn tier(&self) -> Option<Tier> {
+    fn kind(&self) -> Option<Kind> {
         match self.tier.as_deref() {
-            Some("index" | "L0") => Some(Tier::L0),
-            Some("memory" | "L1") => Some(Tier::L1),
-            Some("manuscript" | "L2") => Some(Tier::L2),
+            Some("index" | "L0") => Some(Kind::Index),
+            Some("memory" | "L1") => Some(Kind::Memory),
+            Some("plan") => Some(Kind::Plan),
+            Some("manuscript" | "L2") => Some(Kind::Manuscript),
             _ => None,
         }
     }
@@ -157,15 +163,20 @@ fn nothing_asked(language: Language) -> Answer {
     told
 }
 
-/// Counts whether memory or only a manuscript has good hits.
+/// Counts whether memory or only a manuscript has good hits. A plan answers nothing.
 fn count_tiers(mut told: Answer, project: &Project, question: &Question, hits: &[Hit]) -> Answer {
     let answers = |hit: &Hit| {
         let heading = hit.heading_path.last().map_or("", String::as_str);
         let mut lines = cut_claims(&hit.snippet).into_iter();
         !hit.weak && lines.any(|line| question.is_answered_by(&line.text, heading))
     };
-    let knows = |tier: Tier| hits.iter().any(|hit| hit.tier == tier && answers(hit));
-    let (l1, l2) = match (knows(Tier::L1), knows(Tier::L2)) {
+    let knows = |kind: Kind| {
+        let mut of_kind = hits
+            .iter()
+            .filter(|hit| Kind::of(&project.contract, &hit.path, hit.tier) == kind);
+        of_kind.any(answers)
+    };
+    let (l1, l2) = match (knows(Kind::Memory), knows(Kind::Manuscript)) {
         (true, _) => (Asked::Hit, Asked::No),
         (false, true) => (Asked::Miss, Asked::Hit),
         (false, false) => (Asked::Miss, Asked::Miss),
@@ -195,7 +206,7 @@ fn nothing_matches(zh: bool, manuscripts: bool, near: bool) -> String {
     format!("{place}{}", if near { rest } else { "" })
 }
 
-fn in_json(shown: &Shown) -> Value {
+fn in_json(shown: &Shown, kind: Kind) -> Value {
     let hit = &shown.hit;
     let also = shown.also.iter();
     let also: Vec<Value> = also
@@ -206,6 +217,7 @@ fn in_json(shown: &Shown) -> Value {
         "line": hit.line,
         "heading_path": hit.heading_path,
         "tier": name(hit.tier),
+        "kind": kind.as_str(),
         "score": hit.score,
         "weak": hit.weak,
         "snippet": hit.snippet,
@@ -214,13 +226,13 @@ fn in_json(shown: &Shown) -> Value {
     })
 }
 
-fn in_text(shown: &Shown) -> String {
+fn in_text(shown: &Shown, kind: Kind) -> String {
     let hit = &shown.hit;
     let mut text = format!(
         "{}:{}  {}  {:.2}  {}{}\n    {}\n",
         hit.path,
         hit.line,
-        shown_tier(hit.tier),
+        kind.as_str(),
         hit.score,
         if hit.weak { "weak  " } else { "" },
         hit.heading_path.join(" › "),
