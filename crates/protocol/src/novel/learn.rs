@@ -20,7 +20,7 @@ use crate::novel::tier_counts::note_asked;
 use crate::project::open::Project;
 use crate::view::pages::gather;
 
-/// The number of bytes before a sentence in which its person may be named.
+/// The number of bytes before and after a sentence in which its person may be named.
 const NEAR: usize = 160;
 /// The number of passages searched for the answer.
 const PASSAGES: usize = 8;
@@ -214,10 +214,7 @@ pub(crate) fn find_in_manuscripts(
                 .copied()
                 .unwrap_or(passage.at.line);
             let place = Place::new(&passage.at.path, line);
-            // The person of the question may be named just before.
-            let before = passage.text.split(&sentence).next().unwrap_or_default();
-            let near = before.floor_char_boundary(before.len().saturating_sub(NEAR));
-            if !asked.is_answered_by(&sentence, &before[near..]) {
+            if !asked.is_answered_by(&sentence, around(&passage.text, &sentence)) {
                 continue;
             }
             if speaks_of(&sentence, question) {
@@ -227,6 +224,16 @@ pub(crate) fn find_in_manuscripts(
         }
     }
     Ok(best)
+}
+
+/// The text before and after a sentence: prose names its person there, and says `she` in the sentence.
+fn around<'t>(text: &'t str, sentence: &str) -> &'t str {
+    let Some(at) = text.find(sentence) else {
+        return "";
+    };
+    let start = text.floor_char_boundary(at.saturating_sub(NEAR));
+    let end = text.ceil_char_boundary((at + sentence.len() + NEAR).min(text.len()));
+    &text[start..end]
 }
 
 /// `path#section` of a place.
