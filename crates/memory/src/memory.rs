@@ -206,7 +206,7 @@ impl Memory {
             question,
             k: CANDIDATES,
             within: None,
-            tier: None,
+            kind: None,
             use_model: true,
             complete: false,
         };
