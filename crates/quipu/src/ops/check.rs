@@ -120,7 +120,7 @@ impl Operate for Check {
 impl Check {
     /// A saved answer that does not count is replaced by a new one.
     fn failed(&self, error: CheckError) -> Failure {
-        let asked = match (&error, &self.answers, &self.file) {
+        let asked = match (&error, &self.answers, &self.path) {
             (CheckError::Judge { scene, .. }, Some(_), Some(file)) => Some((*scene, file)),
             _ => None,
         };
