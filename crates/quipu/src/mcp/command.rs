@@ -41,6 +41,8 @@ pub fn call(session: &Session, params: &Map<String, Value>) -> Result<Value, Fau
         conflict_notice: OnceLock::new(),
         input: Some(Arc::from(input.unwrap_or_default())),
         json: true,
+        // The unit of the connection identifies the caller: it is no person who selects a gate.
+        means_unit: false,
         ..session.clone()
     };
     Ok(render(perform(&words, &session)))
@@ -145,6 +147,25 @@ mod tests {
         assert!(refused["failure"]["rule"]["place"].is_string(), "{refused}");
         // Without an input there is nothing to read, and the protocol's stdin is not touched.
         assert_eq!(sent(&mut door, &["commit"], None)["exit"], 2);
+    }
+
+    #[test]
+    fn a_connection_for_a_unit_decides_nothing() {
+        let folder = quipu_testkit::temp_folder();
+        let person =
+            Session::new(folder.path().to_owned(), Names::default(), Names::default()).unwrap();
+        let words = ["init", "--profile", "novel", "--no-integrate"].map(str::to_owned);
+        perform(&words, &person).unwrap();
+        let unit = Names {
+            unit: Some("ch01".into()),
+            ..Names::default()
+        };
+        let session = Session::new(folder.path().to_owned(), unit, Names::default()).unwrap();
+        let mut door = Door::new(&session).with_commands();
+        let refused = sent(&mut door, &["approve", "final"], None);
+        assert_eq!(refused["exit"], 3, "{refused}");
+        let what = refused["failure"]["error"].as_str().unwrap();
+        assert!(what.contains("only people may pass a gate"), "{what}");
     }
 
     #[test]
