@@ -106,6 +106,17 @@ test('a person approves on the page, and the page hears what others do', async (
   assert.deepEqual(wrong, []);
 });
 
+test('a person reads the comments of a review, and goes to their lines', async () => {
+  const { page, wrong } = await stage(review);
+  await page.evaluate(() => { location.hash = '#/work?tab=review'; });
+  await page.getByRole('heading', { name: /comments: \d+$/ }).first().waitFor();
+  const first = page.locator('li[id^="c-"]').first();
+  assert.ok((await first.locator('blockquote').textContent()).trim().length > 0);
+  await first.locator('a').first().click();
+  await page.waitForFunction(() => location.hash.startsWith('#/memory') && location.hash.includes('manuscript.md'));
+  assert.deepEqual(wrong, []);
+});
+
 test('a run is seen while it goes on', async () => {
   const { page, start, wrong } = await stage(book);
   await page.getByText('No agent is running').waitFor();

@@ -123,6 +123,9 @@ const WORDS = {
   'sessions.none': ['No session yet.', '还没有会话。'], rounds: ['{0} rounds', '{0} 轮'], reuse: ['pattern reuse', '模式复用'], growth: ['knowledge growth', '知识增长'], gain: ['execution gain', '执行增益'],
   'metrics.about': ['Reuse: how many sessions used a known pattern. Growth: new patterns a session. Gain: how many fewer rounds a known pattern takes.', '复用：多少会话用了已知模式。增长：每会话的新模式。增益：已知模式少用多少轮。'],
   score: ['score', '分数'], confidence: ['confidence', '把握'], status: ['status', '状态'], overall: ['overall', '总分'], verdict: ['verdict', '结论'], conflicts: ['Conflicts', '分歧'], 'by.scores': ['by the scores', '按分数'],
+  'severity.critical': ['Critical comments', '关键意见'], 'severity.important': ['Important comments', '重要意见'], 'severity.minor': ['Minor comments', '次要意见'],
+  'comment.open': ['open', '未回应'], 'comment.addressed': ['addressed', '已解决'], 'comment.partly': ['partly', '部分解决'], 'comment.not-addressed': ['not addressed', '未解决'], 'comment.withdrawn': ['withdrawn', '已撤回'],
+  'comment.round': ['Round {0}', '第 {0} 轮'], 'comment.closed': ['Resolved comments', '已解决的意见'],
   'member.pending': ['pending', '等待'], 'member.in_progress': ['running', '进行中'], 'member.completed': ['done', '完成'], 'member.failed': ['failed', '失败'], 'member.not_applicable': ['not needed', '不需要'],
 
   'journal.search': ['Search reasons, files, actors', '搜索原因、文件、参与者'], 'journal.actor': ['Actor', '参与者'], 'journal.file': ['File', '文件'], 'journal.kind': ['Kind', '种类'],

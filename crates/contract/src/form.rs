@@ -52,8 +52,14 @@ pub enum Form {
     Audit,
     /// The text under review. Views number its lines, and comments cite them.
     Manuscript,
+    /// The works that the manuscript cites, in BibTeX or BibLaTeX. Views number its lines.
+    Bibliography,
+    /// What the outlet asks of a manuscript, and its limits of length.
+    Criteria,
     /// The report of one reviewing agent, with scores.
     Report,
+    /// What Quipu finds in the manuscript without a model; it has no score.
+    Checks,
     /// The files of the earlier rounds of a review, a folder for each.
     Rounds,
     /// The letter to the authors; the ending of its name decides whether it is a page, Markdown or
@@ -82,7 +88,7 @@ pub enum Form {
 }
 
 impl Form {
-    pub const ALL: [Form; 34] = [
+    pub const ALL: [Form; 37] = [
         Form::Identity,
         Form::State,
         Form::Todos,
@@ -104,7 +110,10 @@ impl Form {
         Form::SourcePage,
         Form::Audit,
         Form::Manuscript,
+        Form::Bibliography,
+        Form::Criteria,
         Form::Report,
+        Form::Checks,
         Form::Rounds,
         Form::Letter,
         Form::Panel,
@@ -143,7 +152,10 @@ impl Form {
             Form::SourcePage => "source-page",
             Form::Audit => "audit",
             Form::Manuscript => "manuscript",
+            Form::Bibliography => "bibliography",
+            Form::Criteria => "criteria",
             Form::Report => "report",
+            Form::Checks => "checks",
             Form::Rounds => "rounds",
             Form::Letter => "letter",
             Form::Panel => "panel",

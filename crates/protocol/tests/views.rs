@@ -289,6 +289,7 @@ fn every_role_of_every_profile_has_its_brief() {
                 let options = BriefOptions {
                     inline: false,
                     stage: 1,
+                    again: false,
                 };
                 let brief = make_brief(&project, request, options, &Lexical).unwrap();
                 let role = &project.contract.roles[request.role.as_str()];
@@ -341,6 +342,7 @@ fn every_role_of_every_profile_has_its_brief() {
                     BriefOptions {
                         inline: true,
                         stage: 1,
+                        again: false,
                     },
                     &Lexical,
                 )
@@ -558,6 +560,7 @@ fn a_brief_without_a_frame_has_a_plain_one_and_a_faulty_frame_is_named() {
     let options = BriefOptions {
         inline: true,
         stage: 1,
+        again: false,
     };
     let brief = make_brief(
         &open(folder.path()),
@@ -609,6 +612,7 @@ fn brief(project: &Project, request: &ViewRequest) -> String {
         BriefOptions {
             inline: false,
             stage: 1,
+            again: false,
         },
         &Lexical,
     )
@@ -819,6 +823,7 @@ fn a_frame_that_is_no_text_is_not_replaced_by_another() {
             BriefOptions {
                 inline: false,
                 stage: 1,
+                again: false,
             },
             &Lexical,
         )

@@ -703,6 +703,14 @@ impl From<ReviseError> for Failure {
             ReviseError::Unchanged(_) => {
                 Failure::new(exit::REFUSED, what, "name the file with the revised text")
             }
+            ReviseError::WhichBibliography(paths) => {
+                let path = paths.first().map(ToString::to_string).unwrap_or_default();
+                let remedy = format!(
+                    "quipu amend {path} --why \"the revision\" --file NEW.bib     (after quipu review \
+                     revise, without --bib)"
+                );
+                Failure::new(exit::REFUSED, what, remedy)
+            }
             ReviseError::NotText => {
                 let remedy = "pass Markdown, plain text or a PDF";
                 Failure::new(exit::REFUSED, what, remedy)

@@ -158,6 +158,25 @@ function Metrics({ theme }) {
 
 const Bar = ({ of }) => html`<span class="score" aria-hidden="true"><span style=${{ width: `${(100 * of) / 5}%` }}></span></span>`;
 
+const SEVERITIES = ['critical', 'important', 'minor'];
+const isOpen = (one) => one.status !== 'addressed' && one.status !== 'withdrawn';
+
+/** The comments of all rounds: what is to be done, by severity and line, then what is resolved. */
+function Comments({ panel }) {
+  const byLine = (all) => [...all].sort((a, b) => a.line - b.line);
+  const entry = (one) => html`<li key=${one.id} id=${`c-${one.id}`}>
+    <div class="row wrap"><code>${one.id}</code>${!isOpen(one) && html`<span class="tag s-done">${t(`comment.${one.status}`)}</span>`}
+      ${(one.path ?? panel.manuscript) && html`<${FileLink} path=${one.path ?? panel.manuscript} line=${one.line} />`}</div>
+    <blockquote class="small">${isOpen(one) ? (one.answer?.quote ?? one.quote) : one.quote}</blockquote><p>${one.text}</p>
+    ${one.answer && html`<p class="small muted">${t('comment.round', one.answer.round)} (${t(`comment.${one.status}`)}): ${one.answer.text}</p>`}</li>`;
+  const closed = panel.comments.filter((one) => !isOpen(one));
+  return html`${SEVERITIES.map((severity) => {
+    const open = byLine(panel.comments.filter((one) => isOpen(one) && one.severity === severity));
+    return open.length > 0 && html`<${Card} title=${`${t(`severity.${severity}`)}: ${open.length}`}><ol class="list">${open.map(entry)}</ol></${Card}>`;
+  })}
+    ${closed.length > 0 && html`<${Card} title=${t('comment.closed')}><details><summary>${closed.length}</summary><ol class="list">${byLine(closed).map(entry)}</ol></details></${Card}>`}`;
+}
+
 function Review() {
   const found = useCall('review status');
   return html`<${Shown} from=${found}>${(panel) => html`
@@ -167,7 +186,8 @@ function Review() {
     <div class="wide" tabIndex="0" role="group" aria-label=${t('work.review')}><table><thead><tr><th scope="col">${t('agent')}</th><th scope="col">${t('status')}</th><th scope="col">${t('score')}</th><th scope="col">${t('confidence')}</th><th scope="col"><span class="hidden">${t('job.overview')}</span></th></tr></thead>
       <tbody>${panel.members.map((one) => html`<tr><th scope="row"><a href=${fileAt(one.path)}>${one.id}</a> <span class="muted">${one.title}</span></th><td>${t(`member.${one.status}`)}</td>
         <td>${one.report && html`<${Bar} of=${one.report.score} /> <span class="number">${one.report.score}</span>`}</td><td class="number">${one.report?.confidence}</td>
-        <td class="small">${one.report?.summary}${one.faults?.map((fault) => html`<p><${FileLink} path=${one.path} line=${fault.line} /> ${fault.what}</p>`)}</td></tr>`)}</tbody></table></div>`}</${Shown}>`;
+        <td class="small">${one.report?.summary}${one.faults?.map((fault) => html`<p><${FileLink} path=${one.path} line=${fault.line} /> ${fault.what}</p>`)}</td></tr>`)}</tbody></table></div>
+    <${Comments} panel=${panel} />`}</${Shown}>`;
 }
 
 export function Work({ query, project, theme }) {

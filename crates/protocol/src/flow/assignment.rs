@@ -33,9 +33,23 @@ pub(super) struct Assignment {
     pub view: View,
     /// Text that follows the brief: what a person rejected, what changed since the last attempt.
     added: String,
+    /// Whether the agent reports again in a later round. Then the passages that concern it are in
+    /// `added`, and the whole text is only in the folder.
+    again: bool,
     /// The outputs that the agent continues from, as it gets them.
     pub before: Vec<(String, Vec<u8>)>,
     pub out: PathBuf,
+}
+
+impl Assignment {
+    /// The number of its parts. A later round needs no whole text, so it has one.
+    pub fn stages(&self) -> usize {
+        if self.again {
+            1
+        } else {
+            self.view.stages.len()
+        }
+    }
 }
 
 impl Attempt<'_, '_> {
@@ -46,13 +60,14 @@ impl Attempt<'_, '_> {
         std::fs::create_dir_all(&out).map_err(io("cannot create the output folder"))?;
         let mut request = engine.request(job);
         request.partial = self.chosen.lacks_reports;
-        let view = make_view(engine.project, &request, &Lexical)?;
+        let mut view = make_view(engine.project, &request, &Lexical)?;
+        engine.leave_out_known(self.chosen, &mut view)?;
         let mut added = engine.prepare_out(self.chosen, &out)?;
         added.push_str(&self.rejection()?);
-        let round = engine.render_round(self.chosen)?;
-        added.push_str(&round);
+        let round = engine.render_round(self.chosen, view.stages.len() == 1)?;
+        added.push_str(&round.text);
         // The report of the last round is in its folder; only one of this round is redone.
-        if round.is_empty() || engine.has_output(self.chosen)? {
+        if !round.is_new || engine.has_output(self.chosen)? {
             added.push_str(&engine.render_redo(self.chosen)?);
         }
         added.push_str(&engine.render_checked(self.chosen, self.actor)?);
@@ -68,6 +83,7 @@ impl Attempt<'_, '_> {
             request,
             view,
             added,
+            again: round.shows_passages,
             before,
             out,
         })
@@ -102,12 +118,17 @@ impl Attempt<'_, '_> {
     /// The task for one stage of the view, with its brief in the folder of the attempt.
     pub(super) fn task(&self, assignment: &Assignment, stage: usize) -> Result<Task, AttemptError> {
         let (project, job, view) = (self.engine.project, &self.chosen.planned, &assignment.view);
-        let brief = |inline| {
-            let options = BriefOptions { inline, stage };
+        let again = assignment.again;
+        let brief = |inline: bool| {
+            let options = BriefOptions {
+                inline: inline && !again,
+                stage,
+                again,
+            };
             render_brief(project, &assignment.request, view, options)
                 .map(|text| text + &assignment.added)
         };
-        let (name, shown) = match view.stages.len() > 1 {
+        let (name, shown) = match assignment.stages() > 1 {
             true => (format!("brief-{stage}.md"), format!("view/stage-{stage}")),
             false => ("brief.md".to_owned(), "view".to_owned()),
         };

@@ -386,7 +386,7 @@ impl Attempt<'_, '_> {
 
     /// Lets the agent work through all stages of its view.
     fn work(&self, assignment: &Assignment, seen: &mut Seen) -> Result<Work, AttemptError> {
-        let stages = assignment.view.stages.len();
+        let stages = assignment.stages();
         for stage in 1..=stages {
             let task = self.task(assignment, stage)?;
             if stage == stages {

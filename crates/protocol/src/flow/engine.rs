@@ -24,7 +24,7 @@ use super::state::{Flow, State, derive_flow};
 use super::worker_loop::LeaveRule;
 use crate::project::open::{Project, ProjectError};
 use crate::project::template::TemplateError;
-use crate::review::{derive_panel, panel_view};
+use crate::review::{derive_panel, make_checks, panel_view};
 
 #[derive(Debug, Error)]
 pub enum FlowError {
@@ -143,7 +143,9 @@ pub fn refresh_panel(project: &Project, memory: &FlowCache) -> Result<bool, Flow
             .flatten()
             .map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned())
     };
-    let panel = panel_view(&project.contract, &flow, &read, &[]);
+    let checks = make_checks(&project.contract, &project.store.list()?, &read);
+    let checks = checks.filter(|(path, text)| read(path).as_ref() != Some(text));
+    let panel = panel_view(&project.contract, &flow, &read, checks.as_slice());
     let Some((path, text)) = derive_panel(project, &panel, None)? else {
         return Ok(false);
     };
@@ -158,17 +160,23 @@ pub fn refresh_panel(project: &Project, memory: &FlowCache) -> Result<bool, Flow
             b["last_action"].take();
             a == b
         });
-    if same {
+    if same && checks.is_none() {
         return Ok(false);
     }
     let expect = old.map_or(Expect::Any, |(_, version)| Expect::Version(version));
-    let change = Change::by(&Actor::Runtime)
-        .why("derived from the reports")
-        .op(Op::Derive {
+    let mut change = Change::by(&Actor::Runtime).why("derived from the reports");
+    if let Some((path, text)) = checks {
+        change = change.op(Op::Derive {
             path,
             bytes: text.into_bytes(),
-            expect,
+            expect: Expect::Any,
         });
+    }
+    let change = change.op(Op::Derive {
+        path,
+        bytes: text.into_bytes(),
+        expect,
+    });
     match project
         .validate(change)
         .and_then(quipu_store::Validated::publish)

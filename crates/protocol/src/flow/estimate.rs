@@ -175,6 +175,7 @@ pub fn estimate_flow(
                                 BriefOptions {
                                     inline: false,
                                     stage,
+                                    again: false,
                                 },
                             )
                             .ok()

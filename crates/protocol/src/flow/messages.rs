@@ -5,6 +5,7 @@
 use quipu_contract::{Language, in_one_line};
 
 use super::state::SentBack;
+use crate::review::Report;
 
 pub fn sent_back(language: Language, sent: &SentBack, rounds: u32) -> String {
     let items = sent
@@ -82,6 +83,49 @@ pub fn review_round(language: Language, round: usize, open: &[String]) -> String
              ```markdown\n## 4. Earlier Comments\n- 编号 [已解决|部分解决|未解决|撤回] L12 “新稿原文”：为什么\n```\n\n\
              逐字引用新稿，并写行号；只有撤回可以不引。`## 2. Comments` 只写新的意见。按稿件现状打分。\n"
         ),
+    }
+}
+
+/// The scores that a reviewer gave in the round before.
+pub fn earlier_scores(language: Language, report: &Report) -> String {
+    let scores = report.scores.iter().map(|(metric, score)| {
+        let score = score.map_or_else(|| "n/a".to_owned(), |score| score.to_string());
+        format!("{metric} {score}")
+    });
+    let scores = scores.collect::<Vec<_>>().join(", ");
+    let (score, confidence) = (report.score, report.confidence);
+    match language {
+        Language::En => {
+            format!("\nLast round you gave: score {score}, confidence {confidence}; {scores}.\n")
+        }
+        Language::Zh => format!("\n上一轮你的评分：总分 {score}，信心 {confidence}；{scores}。\n"),
+    }
+}
+
+/// The changed lines of a manuscript, and the lines of the reviewer's comments.
+pub fn passages(language: Language, path: &str, fenced: &str) -> String {
+    match language {
+        Language::En => format!(
+            "\n**What changed, and the lines of your comments.** `new` is a changed line with its \
+             number, `old` one that is gone. Read the whole of `{path}` only if these do not \
+             suffice.\n\n{fenced}\n"
+        ),
+        Language::Zh => format!(
+            "\n**改动之处，以及你的意见所在的行。**`new` 是改动后的行及其行号，`old` 是已不存在的行。这些不够用时才读 `{path}` 全文。\n\n{fenced}\n"
+        ),
+    }
+}
+
+/// A manuscript of which most lines have changed.
+pub fn marked(language: Language, path: &str, fenced: &str) -> String {
+    match language {
+        Language::En => format!(
+            "\n**The revised `{path}`**, with its line numbers; `new` marks the changed lines.\n\n\
+             {fenced}\n"
+        ),
+        Language::Zh => {
+            format!("\n**修改后的 `{path}`**，附行号；`new` 标出改动的行。\n\n{fenced}\n")
+        }
     }
 }
 

@@ -2,22 +2,26 @@
 //! review, and the derived state file.
 
 mod agree;
+mod checks;
 mod comment;
 mod letter;
 mod nothing;
 mod passage;
 mod report;
 mod revise;
+mod revised;
 mod rounds;
 mod state;
 mod sum;
 
+pub use checks::{Checks, make_checks};
 pub use comment::{Severity, Status};
 pub use letter::{LetterError, write_letter};
 pub use report::{Author, Report, ReportFault, parse_report};
 pub use revise::{ReviseError, Revised, Revision, reply_path, revise};
+pub use revised::{answers_to, changed_passages, marked_text};
 pub use rounds::{Answer, Comment, Rounds};
 pub use state::{
-    AgentStatus, Member, PanelView, derive_panel, earlier_comments, panel_view, render_state,
+    AgentStatus, Earlier, Member, PanelView, derive_panel, load_earlier, panel_view, render_state,
 };
 pub use sum::{Conflict, Counts, Domain, SharedPassage, Sum, VERDICTS, sum_up};

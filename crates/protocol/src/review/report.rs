@@ -154,6 +154,17 @@ pub fn parse_report(
     Err(reader.faults)
 }
 
+/// The comments of a report that has no scores. Entries out of form are left out.
+pub(super) fn parse_comments(text: &str) -> Vec<WrittenComment> {
+    let mut reader = Reader {
+        document: Document::parse(text),
+        end: 1,
+        faults: Vec::new(),
+    };
+    let part = reader.part_about(OF_REVIEWER[1]);
+    reader.entries(part.as_ref(), parse_comment)
+}
+
 struct Reader<'t> {
     document: Document<'t>,
     /// The last line, for what is missing.

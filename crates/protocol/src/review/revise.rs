@@ -5,7 +5,7 @@
 //! them afterwards records that its report holds for the revision. A crash between the two leaves
 //! stale reports, which `quipu approve` or `quipu run --stale` settles.
 
-use quipu_contract::{Actor, Contract, Privilege, ProjectPath, Withheld};
+use quipu_contract::{Actor, Contract, Form, Privilege, ProjectPath, Withheld};
 use quipu_store::{Change, Expect, Op, Receipt, StoreError};
 use quipu_text::Document;
 use thiserror::Error;
@@ -20,6 +20,8 @@ use crate::project::open::Project;
 
 /// The name under which the authors' reply is kept with the round that it answers.
 const REPLY: &str = "reply.md";
+/// The name of a bibliography that a revision adds.
+const BIBLIOGRAPHY: &str = "paper.bib";
 
 #[derive(Debug, Error)]
 pub enum ReviseError {
@@ -33,6 +35,8 @@ pub enum ReviseError {
     Unchanged(ProjectPath),
     #[error("the revision is not UTF-8 text")]
     NotText,
+    #[error("there are {} bibliographies, and a revision replaces one: {}", .0.len(), render_paths(.0))]
+    WhichBibliography(Vec<ProjectPath>),
     #[error("{}", .0.what)]
     Withheld(Withheld),
     #[error(transparent)]
@@ -48,9 +52,16 @@ fn render_waiting(waiting: &[String]) -> String {
     format!("{} {verb}", waiting.join(", "))
 }
 
+fn render_paths(paths: &[ProjectPath]) -> String {
+    let paths: Vec<&str> = paths.iter().map(ProjectPath::as_str).collect();
+    paths.join(", ")
+}
+
 /// The revision, and what the authors say about it.
 pub struct Revision {
     pub text: Vec<u8>,
+    /// The new text of the bibliography.
+    pub bibliography: Option<Vec<u8>>,
     pub reply: Option<Vec<u8>>,
     pub why: Option<String>,
 }
@@ -85,7 +96,11 @@ pub fn revise(
     let Some((old, _)) = project.store.read(&manuscript)? else {
         return Err(ReviseError::NoManuscript(manuscript));
     };
-    if old == revision.text {
+    let bibliography = match &revision.bibliography {
+        Some(new) => Some((bibliography_of(project)?, new.clone())),
+        None => None,
+    };
+    if old == revision.text && bibliography.is_none() {
         return Err(ReviseError::Unchanged(manuscript));
     }
     let (flow, _) = flow_now(project, &memory)?;
@@ -103,10 +118,24 @@ pub fn revise(
         .members
         .iter()
         .filter(|m| m.domain.is_some() && m.report.is_some())
-        .partition(|member| is_concerned(contract, member, &panel.comments, texts));
+        .partition(|member| {
+            let reads = bibliography
+                .as_ref()
+                .is_some_and(|(path, _)| may_cite(contract, member, path));
+            reads || is_concerned(contract, member, &panel.comments, texts)
+        });
     let ids = |members: &[&Member]| members.iter().map(|m| m.id.clone()).collect::<Vec<_>>();
     let (again_ids, kept_ids) = (ids(&again), ids(&kept));
-    let ops = plan_ops(project, &rounds, &panel, &again, &revision)?;
+    let mut ops = plan_ops(project, &rounds, &panel, &again, &revision)?;
+    if let Some((path, bytes)) = bibliography {
+        ops.extend(replace_bibliography(
+            project,
+            &rounds,
+            panel.round,
+            path,
+            bytes,
+        )?);
+    }
     let next = panel.round + 1;
     let why = revision.why.unwrap_or_else(|| {
         let closes = panel.round;
@@ -142,7 +171,8 @@ fn plan_ops(
         path.ok_or(ReviseError::NoRounds)
     };
     let outputs = panel.members.iter().map(|member| &member.path);
-    for path in std::iter::once(manuscript).chain(outputs) {
+    let checks = panel.checks.as_ref().map(|checks| &checks.path);
+    for path in std::iter::once(manuscript).chain(outputs).chain(checks) {
         if let Some((bytes, _)) = project.store.read(path)? {
             ops.push(Op::Create {
                 path: moved(path)?,
@@ -156,10 +186,16 @@ fn plan_ops(
             bytes: bytes.clone(),
         });
     }
-    ops.push(Op::Amend {
-        path: manuscript.clone(),
-        bytes: Some(revision.text.clone()),
-    });
+    if project
+        .store
+        .read(manuscript)?
+        .is_none_or(|(old, _)| old != revision.text)
+    {
+        ops.push(Op::Amend {
+            path: manuscript.clone(),
+            bytes: Some(revision.text.clone()),
+        });
+    }
     let on_panel = panel.members.iter().filter(|m| m.domain.is_none());
     for member in again.iter().copied().chain(on_panel) {
         if project.store.read(&member.path)?.is_some() {
@@ -170,6 +206,61 @@ fn plan_ops(
         }
     }
     Ok(ops)
+}
+
+/// The path of the bibliography: the only file of its form, or the first literal name for one.
+fn bibliography_of(project: &Project) -> Result<ProjectPath, ReviseError> {
+    let contract = &project.contract;
+    let is_one = |path: &ProjectPath| {
+        contract.rule(path).and_then(|rule| rule.form) == Some(Form::Bibliography)
+    };
+    let mut found: Vec<ProjectPath> = project.store.list()?;
+    found.retain(is_one);
+    match found.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => ProjectPath::parse(BIBLIOGRAPHY)
+            .ok()
+            .filter(is_one)
+            .ok_or(ReviseError::NoRounds),
+        _ => Err(ReviseError::WhichBibliography(found)),
+    }
+}
+
+/// The operations that keep the bibliography with its round and replace it.
+fn replace_bibliography(
+    project: &Project,
+    rounds: &Rounds<'_>,
+    round: usize,
+    path: ProjectPath,
+    bytes: Vec<u8>,
+) -> Result<Vec<Op>, ReviseError> {
+    let Some((old, _)) = project.store.read(&path)? else {
+        return Ok(vec![Op::Create { path, bytes }]);
+    };
+    if old == bytes {
+        return Ok(Vec::new());
+    }
+    let kept = rounds.path(round, &path).ok_or(ReviseError::NoRounds)?;
+    Ok(vec![
+        Op::Create {
+            path: kept,
+            bytes: old,
+        },
+        Op::Amend {
+            path,
+            bytes: Some(bytes),
+        },
+    ])
+}
+
+/// Whether an agent reads a file by a pointer of its role.
+fn may_cite(contract: &Contract, member: &Member, path: &ProjectPath) -> bool {
+    let role = contract
+        .step(&member.id)
+        .and_then(|step| step.role.as_ref());
+    let role = role.and_then(|role| contract.roles.get(role));
+    let mut reads = role.into_iter().flat_map(|role| &role.reads);
+    reads.any(|read| read.path.matches(path.as_str()).is_some())
 }
 
 /// Approves the reports that a revision does not concern.

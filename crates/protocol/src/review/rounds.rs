@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use quipu_contract::{Contract, FileRule, Form, ProjectPath};
 use serde::Serialize;
 
-use super::comment::{Cited, Severity, Status};
+use super::comment::{Cited, Severity, Status, WrittenComment};
 use super::passage::{Passage, Passages};
 use super::report::{Report, ReportFault};
 
@@ -52,6 +52,23 @@ pub struct Answer {
 }
 
 impl Comment {
+    pub(super) fn new(id: String, agent: &str, round: usize, written: &WrittenComment) -> Comment {
+        Comment {
+            id,
+            agent: agent.to_owned(),
+            severity: written.severity,
+            round,
+            path: written.cited.path.clone(),
+            line: written.cited.lines.0,
+            last_line: written.cited.lines.1,
+            quote: written.cited.quote.clone(),
+            text: written.text.clone(),
+            status: Status::Open,
+            answer: None,
+            passage: None,
+        }
+    }
+
     pub const fn is_open(&self) -> bool {
         self.status.is_open()
     }
@@ -257,20 +274,8 @@ impl<'c> Rounds<'c> {
             });
         }
         for written in &report.comments {
-            comments.push(Comment {
-                id: format!("{agent}.{}", comments.len() + 1),
-                agent: agent.to_owned(),
-                severity: written.severity,
-                round,
-                path: written.cited.path.clone(),
-                line: written.cited.lines.0,
-                last_line: written.cited.lines.1,
-                quote: written.cited.quote.clone(),
-                text: written.text.clone(),
-                status: Status::Open,
-                answer: None,
-                passage: None,
-            });
+            let id = format!("{agent}.{}", comments.len() + 1);
+            comments.push(Comment::new(id, agent, round, written));
         }
     }
 

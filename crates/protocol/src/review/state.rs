@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::agree::{Known, find_faults, score_faults};
+use super::checks::{Checks, checks_comments, checks_of};
 use super::report::{Author, Report, ReportFault, parse_report};
 use super::rounds::{Comment, Read, RoundReport, Rounds};
 use super::sum::{Conflict, Counted, Counts, Sum, sum_up};
@@ -65,9 +66,14 @@ pub struct Member {
 #[derive(Debug, Clone, Serialize)]
 pub struct PanelView {
     pub members: Vec<Member>,
+    /// The report that Quipu makes without a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Checks>,
     pub phase: Option<String>,
     /// The number of the current round, from 1.
     pub round: usize,
+    /// The path of the manuscript.
+    pub manuscript: Option<ProjectPath>,
     /// The version of the manuscript.
     pub version: Option<Version>,
     /// The comments of all rounds.
@@ -121,6 +127,12 @@ pub fn panel_view(
             texts.push((job.step, text));
         }
     }
+    let checks = checks_of(contract).filter(|_| !sources.rounds.text(1).is_empty());
+    if let Some(checks) = &checks {
+        let text = sources.text(&checks.path);
+        let reports = sources.rounds.reports(&checks.path, text.as_deref(), read);
+        comments.extend(checks_comments(checks, &reports, contract.language));
+    }
     sources.rounds.place(&mut comments);
     let mut sum = sum_members(&members, &comments);
     // The rule needs all reports: one of 26 says nothing about the manuscript.
@@ -152,13 +164,22 @@ pub fn panel_view(
         sum,
         verdict,
         members,
+        checks,
         comments,
         round: sources.rounds.number(),
+        manuscript: sources.rounds.manuscript.clone(),
         version: (!text.is_empty()).then(|| Version::of(text.as_bytes())),
     }
 }
 
 impl Sources<'_> {
+    /// A file as it is, or as it is about to be committed.
+    fn text(&self, path: &ProjectPath) -> Option<String> {
+        let mut fresh = self.fresh.iter().filter(|(fresh, _)| fresh == path);
+        let new = fresh.next().map(|(_, text)| text.clone());
+        new.or_else(|| (self.read)(path))
+    }
+
     /// A member of the panel, its comments of all rounds, and the text of its report.
     fn member(
         &self,
@@ -271,12 +292,16 @@ impl Sources<'_> {
     }
 }
 
-/// The comments of an agent in the rounds before the current one. `None` if it did not report.
-pub fn earlier_comments(
-    contract: &Contract,
-    job: &PlannedJob<'_>,
-    read: Read<'_>,
-) -> Option<Vec<Comment>> {
+/// What an agent wrote in the rounds before the current one.
+pub struct Earlier {
+    /// Its comments, with their places in the current text.
+    pub comments: Vec<Comment>,
+    /// Its newest report.
+    pub report: Option<Report>,
+}
+
+/// None if the agent did not report.
+pub fn load_earlier(contract: &Contract, job: &PlannedJob<'_>, read: Read<'_>) -> Option<Earlier> {
     let sources = Sources {
         contract,
         rounds: Rounds::load(contract, read),
@@ -286,8 +311,12 @@ pub fn earlier_comments(
     let output = sources.report_of(job)?;
     let reports = sources.rounds.reports(&output, None, read);
     let metrics = sources.metrics(job);
-    let found = sources.read_reports(&job.job.step, job.step, &metrics, &reports, false);
-    (!reports.is_empty()).then_some(found.comments)
+    let mut found = sources.read_reports(&job.job.step, job.step, &metrics, &reports, false);
+    sources.rounds.place(&mut found.comments);
+    (!reports.is_empty()).then_some(Earlier {
+        comments: found.comments,
+        report: found.report,
+    })
 }
 
 /// The newest report of an agent or its faults, and its comments of all rounds.
@@ -471,8 +500,15 @@ pub fn render_state(mut base: Value, panel: &PanelView, last: Option<&str>) -> S
     base["agent_outputs_summary"] = Value::Object(summary);
     base["round"] = json!(panel.round);
     base["manuscript_version"] = json!(panel.version);
+    if let Some(checks) = &panel.checks {
+        let own = panel.comments.iter().filter(|c| c.agent == checks.id);
+        base["checks"] = json!({
+            "report": checks.path,
+            "open_comments": own.filter(|c| c.is_open()).count(),
+        });
+    }
     base["open_comments"] = json!(panel.open());
-    base["comments"] = json!(panel.comments);
+    base["comments"] = json!([]);
     base["aggregates"] = json!(panel.sum);
     base["verdict"] = json!(panel.verdict);
     let done = panel
@@ -490,5 +526,20 @@ pub fn render_state(mut base: Value, panel: &PanelView, last: Option<&str>) -> S
     } else {
         json!(said)
     };
-    format!("{base:#}\n")
+    // A comment on one line costs agents that read the state half as much.
+    let comments: Vec<String> = panel
+        .comments
+        .iter()
+        .map(|comment| format!("\n    {}", json!(comment)))
+        .collect();
+    let list = match comments.is_empty() {
+        true => String::new(),
+        false => format!("{}\n  ", comments.join(",")),
+    };
+    let text = format!("{base:#}\n");
+    text.replacen(
+        "\n  \"comments\": []",
+        &format!("\n  \"comments\": [{list}]"),
+        1,
+    )
 }

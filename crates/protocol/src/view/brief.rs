@@ -44,6 +44,8 @@ pub struct BriefOptions {
     pub inline: bool,
     /// The stage number, from 1.
     pub stage: usize,
+    /// The agent has done this job in an earlier round: the frame shows what it needs to go on.
+    pub again: bool,
 }
 
 #[derive(Debug, Error)]
@@ -82,6 +84,8 @@ struct Values<'v> {
     listed_more: usize,
     writes: Vec<WriteValue<'v>>,
     inline: Vec<FileValue>,
+    /// Whether the agent has done this job in an earlier round.
+    again: bool,
 }
 
 #[derive(Serialize)]
@@ -212,7 +216,7 @@ pub fn render_brief(
             .map(|unit| unit_value(unit, language))
             .collect(),
         agent: view.agent.as_deref(),
-        stage: (count > 1).then_some(StageValue {
+        stage: (count > 1 && !options.again).then_some(StageValue {
             number: options.stage,
             count,
         }),
@@ -252,6 +256,7 @@ pub fn render_brief(
         } else {
             Vec::new()
         },
+        again: options.again,
         vars: vars
             .into_iter()
             .map(|(name, value)| (name, one_line(&value)))

@@ -203,7 +203,7 @@ impl<'c> Resolver<'c, '_> {
                 numbered: gathered
                     .files
                     .iter()
-                    .all(|file| self.is_manuscript(&file.path)),
+                    .all(|file| self.is_cited_by_line(&file.path)),
                 files: gathered.files,
                 listed,
             };
@@ -216,9 +216,11 @@ impl<'c> Resolver<'c, '_> {
         Ok(())
     }
 
-    fn is_manuscript(&self, path: &ProjectPath) -> bool {
+    /// Whether comments cite the lines of a file.
+    fn is_cited_by_line(&self, path: &ProjectPath) -> bool {
         let rule = self.project.contract.rule(path);
-        rule.and_then(|rule| rule.form) == Some(Form::Manuscript)
+        let form = rule.and_then(|rule| rule.form);
+        matches!(form, Some(Form::Manuscript | Form::Bibliography))
     }
 
     /// The section that a pointer names, with its variables filled in.

@@ -222,7 +222,7 @@ fn seconds_between(started: &str, now: &str) -> Option<u32> {
 
 /// The default sections for a new fact.
 pub const FACTS: [&str; 2] = ["Current facts", "当前事实"];
-const ACTIVITY: [&str; 2] = ["Agent activity", "Agent 活动"];
+pub const ACTIVITY: [&str; 2] = ["Agent activity", "Agent 活动"];
 
 /// Applies a task's changes and the agent's activity to the world. Every recorded task is an
 /// activity, whether or not it changed a fact.

@@ -2,8 +2,8 @@
 //!
 //! A match is by words or by meaning. By words: the share of the task's words that a pattern or
 //! session contains, where rare words count more. By meaning: the encoder compares the cause that
-//! the agent suspects with the causes and cures that were found; a symptom alone seldom resembles
-//! the cause of another. The result and its order are deterministic.
+//! the agent suspects with the causes and cures that were found, and, with less weight, the problems;
+//! a symptom alone seldom resembles the cause of another. The result and its order are deterministic.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -23,9 +23,12 @@ const SURE: u32 = 50;
 const IN_COMMON: usize = 2;
 /// The minimum similarity for a match by meaning, in percent: most causes of one kind are above it,
 /// and most of different kinds below.
-const MEANT: u32 = 38;
+const MEANT: u32 = 34;
 /// The minimum similarity for a match by few words.
-const NEAR: u32 = 25;
+const NEAR: u32 = 32;
+/// The weight of the problem in the similarity, relative to the cause: tasks that differ in both are
+/// of different kinds.
+const OF_PROBLEM: f64 = 0.3;
 /// The maximum number of matches.
 const MOST: usize = 3;
 /// The weight of a word in the text, relative to one in a name, a situation or keywords.
@@ -79,6 +82,7 @@ struct Candidate {
     weak: BTreeSet<String>,
     /// Cause and cure, or the situation of a pattern.
     meant: String,
+    problem: String,
     lesson: Option<String>,
 }
 
@@ -107,6 +111,7 @@ fn of_pattern(knowledge: &str, pattern: &Pattern) -> Candidate {
         strong: words(&format!("{} {situation}", pattern.name)),
         weak: words(&format!("{description} {}", pattern.steps.join(" "))),
         meant: format!("{situation}. {}", pattern.name),
+        problem: situation.to_owned(),
         lesson: None,
     }
 }
@@ -119,6 +124,7 @@ fn of_session(path: &str, session: &Session) -> Candidate {
         strong: words(&format!("{} {}", session.kind, session.keywords.join(" "))),
         weak: words(&texts_of(session)),
         meant: meant_by(session),
+        problem: session.problem.clone(),
         lesson: lesson_of(session),
     }
 }
@@ -291,23 +297,32 @@ fn rank(question: &Question<'_>, candidates: &[Candidate], encoder: &dyn Encode)
     found
 }
 
-/// The similarity of each candidate in percent; none without an encoder.
+/// The similarity of each candidate in percent, of the suspected cause with the causes that were
+/// found and of the problems; none without an encoder.
 fn compare_meanings(
     question: &Question<'_>,
     candidates: &[Candidate],
     encoder: &dyn Encode,
 ) -> Vec<Option<u32>> {
-    let mut texts = vec![question.suspect.unwrap_or(question.task)];
-    texts.extend(candidates.iter().map(|candidate| candidate.meant.as_str()));
+    let mut texts = vec![question.suspect.unwrap_or(question.task), question.task];
+    for candidate in candidates {
+        texts.extend([candidate.meant.as_str(), candidate.problem.as_str()]);
+    }
     let meanings = match candidates.is_empty() {
         true => Vec::new(),
         false => encoder.encode(&texts),
     };
-    let Some((asked, known)) = meanings.split_first() else {
+    let [suspect, task, known @ ..] = meanings.as_slice() else {
         return vec![None; candidates.len()];
     };
-    let score = |meaning: &Meaning| Some(similarity(asked, meaning));
-    known.iter().map(score).collect()
+    let score = |pair: &[Meaning]| {
+        let [meant, problem] = pair else { return None };
+        let of_cause = f64::from(similarity(suspect, meant));
+        let of_problem = f64::from(similarity(task, problem));
+        let mean = (of_cause + OF_PROBLEM * of_problem) / (1.0 + OF_PROBLEM);
+        Some(mean.round() as u32)
+    };
+    known.chunks(2).map(score).collect()
 }
 
 /// The shared words in the spelling of the description.

@@ -37,7 +37,7 @@ mod world;
 pub(crate) use beginning::has_task;
 pub use beginning::{begin_task, find_matches};
 pub use calls::{Call, Calls, Limits};
-pub use closing::{FACTS, Lack, TaskReport, WorldChange, compose_session, merge_world};
+pub use closing::{ACTIVITY, FACTS, Lack, TaskReport, WorldChange, compose_session, merge_world};
 pub use ending::own_sessions;
 pub(crate) use ending::{TASK_KEYS, WORLD_KEYS, close_task};
 pub use knowledge::{

@@ -38,6 +38,7 @@ impl Operate for Brief {
             BriefOptions {
                 inline: self.inline,
                 stage: self.stage,
+                again: false,
             },
             &Lexical,
         )?;

@@ -60,6 +60,9 @@ impl Operate for ReviewStatus {
 pub struct ReviewRevise {
     /// The authors' revision: Markdown, plain text or a PDF
     revision: PathBuf,
+    /// The revised bibliography
+    #[arg(long, value_name = "FILE")]
+    bib: Option<PathBuf>,
     /// The authors' reply to the comments
     #[arg(long, value_name = "FILE")]
     reply: Option<PathBuf>,
@@ -82,6 +85,11 @@ impl Operate for ReviewRevise {
         let load = |path: &PathBuf| pdf::as_text("manuscript.md", session.load_file(path)?);
         let revision = Revision {
             text: load(&self.revision)?,
+            bibliography: self
+                .bib
+                .as_ref()
+                .map(|path| session.load_file(path))
+                .transpose()?,
             reply: self.reply.as_ref().map(load).transpose()?,
             why: self.why,
         };
@@ -132,6 +140,20 @@ fn render(panel: &PanelView) -> String {
         .to_vec(),
     ];
     rows.extend(panel.members.iter().map(|member| row(panel, member)));
+    if let Some(checks) = &panel.checks {
+        let none = String::new;
+        let status = "checked".to_owned();
+        let open = open_of(panel, &checks.id);
+        rows.push(vec![
+            checks.id.clone(),
+            checks.title.clone(),
+            status,
+            none(),
+            none(),
+            none(),
+            open,
+        ]);
+    }
     let mut text = table(&rows);
     for member in panel.members.iter().filter(|m| !m.faults.is_empty()) {
         for fault in &member.faults {
@@ -172,6 +194,15 @@ fn render(panel: &PanelView) -> String {
     text
 }
 
+/// The number of open comments of an agent; nothing for none.
+fn open_of(panel: &PanelView, agent: &str) -> String {
+    let own = panel.comments.iter().filter(|c| c.agent == agent);
+    match own.filter(|c| c.is_open()).count() {
+        0 => String::new(),
+        open => open.to_string(),
+    }
+}
+
 fn row(panel: &PanelView, member: &Member) -> Vec<String> {
     let number = |n: Option<u8>| n.map(|n| n.to_string()).unwrap_or_default();
     let report = member.report.as_ref();
@@ -180,8 +211,6 @@ fn row(panel: &PanelView, member: &Member) -> Vec<String> {
         .into_iter()
         .flat_map(|r| r.scores.iter().map(|(_, s)| score(s)))
         .collect();
-    let own = panel.comments.iter().filter(|c| c.agent == member.id);
-    let open = own.filter(|c| c.is_open()).count();
     vec![
         member.id.clone(),
         member.title.clone(),
@@ -193,11 +222,7 @@ fn row(panel: &PanelView, member: &Member) -> Vec<String> {
         number(report.map(|r| r.score)),
         number(report.map(|r| r.confidence)),
         scores.join(" "),
-        if open == 0 {
-            String::new()
-        } else {
-            open.to_string()
-        },
+        open_of(panel, &member.id),
     ]
 }
 

@@ -111,6 +111,7 @@ fn a_revision_opens_a_round_for_the_agents_that_it_concerns() {
     let before = stage.text("agent_outputs/s3.md");
     let project = stage.open();
     let revision = |text: &str| quipu_protocol::review::Revision {
+        bibliography: None,
         text: text.into(),
         reply: Some(b"We say which thought.\n".to_vec()),
         why: None,

@@ -116,7 +116,12 @@ impl Letter<'_> {
     pub fn agent<'c>(&'c self, comment: &'c Comment) -> &'c str {
         let mut members = self.panel.members.iter();
         let member = members.find(|member| member.id == comment.agent);
-        member.map_or(comment.agent.as_str(), |member| &member.title)
+        let checks = self.panel.checks.as_ref();
+        let checks = checks.filter(|checks| checks.id == comment.agent);
+        let title = member.map(|member| &member.title);
+        title
+            .or(checks.map(|checks| &checks.title))
+            .unwrap_or(&comment.agent)
     }
 
     /// The place of a comment: `L12`, with the file if it is not the manuscript.

@@ -34,6 +34,9 @@ const SMALL_BUDGET: u64 = 800;
 /// How many journal records are searched for commits by others.
 const LOOK_BACK: usize = 2_000;
 
+/// The scene of a start that states a task: it shows only what serves this task.
+const WITH_TASK: &str = "task";
+
 #[derive(Debug, Clone)]
 pub struct StartRequest {
     pub budget: Tokens,
@@ -331,9 +334,14 @@ fn choose_scene(
         });
     }
     let of_role = |role: &ActorName| {
-        scenes
+        let mut own = scenes
             .values()
-            .find(|s| s.role.as_deref() == Some(role.as_str()))
+            .filter(|s| s.role.as_deref() == Some(role.as_str()));
+        let with_task = request.task.is_some().then(|| scenes.get(WITH_TASK));
+        let with_task = with_task
+            .flatten()
+            .filter(|s| s.role.as_deref() == Some(role.as_str()));
+        with_task.or_else(|| own.find(|s| s.name != WITH_TASK))
     };
     let found = match (&request.delegation, actor.role()) {
         (Some(_), _) => scenes.values().find(|s| shows_one_order(s)),
@@ -341,9 +349,11 @@ fn choose_scene(
         (None, None) => None,
     };
     let first = || {
-        scenes
-            .get("main")
-            .or_else(|| scenes.values().find(|s| !shows_one_order(s)))
+        scenes.get("main").or_else(|| {
+            scenes
+                .values()
+                .find(|s| !shows_one_order(s) && s.name != WITH_TASK)
+        })
     };
     // A project without declared scenes uses all available paragraphs.
     Ok(found.or_else(first).cloned().unwrap_or_else(|| Scene {

@@ -13,8 +13,8 @@ use crate::files::quote::{below, headline};
 use crate::project::forms::{list_form, resolve_form};
 use crate::session::error::WorkError;
 use crate::worldlog::{
-    MatchKind, PastSession, Session, Standing, Task, find_matches, newest_sessions, pattern_after,
-    propose, read_knowledge, read_task,
+    ACTIVITY, Knowledge, MatchKind, PastSession, Session, Standing, Task, find_matches,
+    newest_sessions, pattern_after, propose, read_knowledge, read_task,
 };
 
 /// The numbers of lessons and past sessions shown.
@@ -36,6 +36,8 @@ pub(super) fn world(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
         .sections()
         .iter()
         .filter(|s| s.level > 1 && !HISTORY.contains(&s.title.as_str()))
+        // What others have finished is found by matching, if it serves the task.
+        .filter(|s| waking.task.is_none() || !ACTIVITY.contains(&s.title.as_str()))
     {
         let body = plain(document.slice(&section.body));
         if !body.is_empty() {
@@ -110,6 +112,53 @@ pub(super) fn task(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     Ok(Some(block))
 }
 
+/// The agent's patterns, errors and newest lessons.
+fn tell_knowledge(waking: &Waking<'_>, knowledge: &Knowledge, block: &mut Block) {
+    for pattern in &knowledge.patterns {
+        let situation = pattern
+            .situation
+            .as_ref()
+            .map(|s| format!(": {s}"))
+            .unwrap_or_default();
+        let number = |n: Option<u32>| n.map_or_else(|| "–".to_owned(), |n| n.to_string());
+        let (used, first, best) = (
+            number(pattern.frequency),
+            number(pattern.first_rounds),
+            number(pattern.best_rounds),
+        );
+        block.entries.push(match waking.say("en", "zh") {
+            "zh" => format!(
+                "- 模式 {}{situation}（用过 {used} 次，首次 {first} 轮，最佳 {best} 轮）",
+                pattern.name
+            ),
+            _ => format!(
+                "- pattern {}{situation} (used {used}, rounds first {first}, best {best})",
+                pattern.name
+            ),
+        });
+    }
+    for error in &knowledge.errors {
+        let told = [&error.symptom, &error.cure]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(" → ");
+        block.entries.push(format!(
+            "- {} {}: {told}",
+            waking.say("error", "错误模式"),
+            error.name
+        ));
+    }
+    let skipped = knowledge.lessons.len().saturating_sub(LESSONS_TOLD);
+    block.entries.extend(
+        knowledge.lessons[skipped..]
+            .iter()
+            .rev()
+            .map(|l| format!("- {} {l}", waking.say("lesson:", "经验："))),
+    );
+}
+
 /// The agent's lessons, and candidates for patterns.
 pub(super) fn knowledge(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
     if waking.readable(Form::Knowledge).is_none() {
@@ -154,49 +203,10 @@ pub(super) fn knowledge(waking: &Waking<'_>) -> Result<Option<Block>, WorkError>
             ),
         });
     }
-    for pattern in &knowledge.patterns {
-        let situation = pattern
-            .situation
-            .as_ref()
-            .map(|s| format!(": {s}"))
-            .unwrap_or_default();
-        let number = |n: Option<u32>| n.map_or_else(|| "–".to_owned(), |n| n.to_string());
-        let (used, first, best) = (
-            number(pattern.frequency),
-            number(pattern.first_rounds),
-            number(pattern.best_rounds),
-        );
-        block.entries.push(match waking.say("en", "zh") {
-            "zh" => format!(
-                "- 模式 {}{situation}（用过 {used} 次，首次 {first} 轮，最佳 {best} 轮）",
-                pattern.name
-            ),
-            _ => format!(
-                "- pattern {}{situation} (used {used}, rounds first {first}, best {best})",
-                pattern.name
-            ),
-        });
+    // A start with a task shows those that match it.
+    if waking.task.is_none() {
+        tell_knowledge(waking, &knowledge, &mut block);
     }
-    for error in &knowledge.errors {
-        let told = [&error.symptom, &error.cure]
-            .into_iter()
-            .flatten()
-            .cloned()
-            .collect::<Vec<_>>()
-            .join(" → ");
-        block.entries.push(format!(
-            "- {} {}: {told}",
-            waking.say("error", "错误模式"),
-            error.name
-        ));
-    }
-    let skipped = knowledge.lessons.len().saturating_sub(LESSONS_TOLD);
-    block.entries.extend(
-        knowledge.lessons[skipped..]
-            .iter()
-            .rev()
-            .map(|l| format!("- {} {l}", waking.say("lesson:", "经验："))),
-    );
     let given = guidance(waking)?;
     block.entries.extend(given.iter().map(|(path, title)| {
         let read = waking.say("read it with", "查看：");
