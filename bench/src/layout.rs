@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use quipu_protocol::Project;
+use quipu_recall::{Date, date_of};
 use quipu_store::{Options, Store};
 
 use crate::Outcome;
@@ -94,6 +95,8 @@ pub struct Group {
     pub files: Vec<(String, String)>,
     /// The first line and the id of each text, by file.
     pub ids: HashMap<String, Vec<(u32, String)>>,
+    /// The last date of its texts.
+    pub last_date: Option<Date>,
 }
 
 impl Group {
@@ -102,7 +105,10 @@ impl Group {
         if let Layout::Shuffled(_) = layout {
             shuffle(&mut texts);
         }
-        let mut group = Self::default();
+        let mut group = Self {
+            last_date: texts.iter().filter_map(|text| date_of(&text.date)).max(),
+            ..Self::default()
+        };
         let mut before: Option<&Text> = None;
         for (number, text) in texts.iter().enumerate() {
             let begins = before.is_none_or(|before| match layout {

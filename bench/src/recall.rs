@@ -3,7 +3,8 @@
 //! `corpus.jsonl` holds texts in order; `queries.jsonl` holds questions with the ids of the texts
 //! that answer them. Every group becomes its own project on disk, laid out as `--layout` says
 //! (`layout`): Markdown files with one section per text, with its date and speaker as headings. No
-//! id reaches the project. The benchmark asks each question within its group through
+//! id reaches the project. A question is asked on its own date or, if it has none, on the last date
+//! of its group. The benchmark asks each question within its group through
 //! `quipu_protocol::recall`, the function behind the command. A hit counts for the text that
 //! contains its line.
 
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use quipu_contract::Actor;
 use quipu_protocol::{Ask, Project, recall};
-use quipu_recall::{Index, Options, differ_in_script};
+use quipu_recall::{Date, Index, Options, date_of, differ_in_script};
 use serde_json::Value;
 
 use crate::Outcome;
@@ -31,6 +32,8 @@ struct Asked {
     question: String,
     gold: Vec<String>,
     category: String,
+    /// The day on which it is asked.
+    as_of: Option<Date>,
 }
 
 /// Sums of R@1, R@5, R@10 and all@5 over questions.
@@ -105,17 +108,18 @@ pub fn run(arguments: &[String]) -> Outcome {
         asked.len(),
         indexing.as_secs_f64()
     );
+    let places = load_places(&folder.join("corpus.jsonl"))?;
     if let Some(out) = value(arguments, "--features") {
         let strangers = match value(arguments, "--strangers") {
             Some(folder) => load_questions(&Path::new(folder).join("queries.jsonl"))?,
             None => Vec::new(),
         };
-        return write_features(&laid, &asked, &strangers, Path::new(out));
+        return write_features(&laid, &asked, &strangers, &places, Path::new(out));
     }
     measure_bm25(&laid, &asked)?;
     let models: &[bool] = if words_only { &[false] } else { &[true, false] };
     for use_model in models {
-        measure(&laid, &asked, *use_model)?;
+        measure(&laid, &asked, &places, *use_model)?;
     }
     Ok(())
 }
@@ -151,10 +155,16 @@ pub fn ask(question: &str, use_model: bool) -> Ask<'_> {
         kind: None,
         use_model,
         complete: false,
+        as_of: None,
     }
 }
 
-fn measure(laid: &BTreeMap<String, Laid>, asked: &[Asked], use_model: bool) -> Outcome {
+fn measure(
+    laid: &BTreeMap<String, Laid>,
+    asked: &[Asked],
+    places: &HashMap<String, usize>,
+    use_model: bool,
+) -> Outcome {
     let mut overall = Tally::default();
     let mut categories: BTreeMap<&str, Tally> = BTreeMap::new();
     let mut halves = [Tally::default(); 2];
@@ -164,10 +174,14 @@ fn measure(laid: &BTreeMap<String, Laid>, asked: &[Asked], use_model: bool) -> O
         .enumerate()
         .map(|(place, group)| (group.as_str(), place))
         .collect();
-    for (number, question) in asked.iter().enumerate() {
+    for question in asked {
         let Laid { group, project } = &laid[&question.group];
         let started = Instant::now();
-        let answer = recall(project, &Actor::Person, &ask(&question.question, use_model))?.answer;
+        let ask = Ask {
+            as_of: question.as_of.or(group.last_date),
+            ..ask(&question.question, use_model)
+        };
+        let answer = recall(project, &Actor::Person, &ask)?.answer;
         times.push(started.elapsed());
         let mut found: Vec<&str> = Vec::new();
         for hit in &answer.hits {
@@ -181,11 +195,17 @@ fn measure(laid: &BTreeMap<String, Laid>, asked: &[Asked], use_model: bool) -> O
             .entry(&question.category)
             .or_default()
             .add(&found, &question.gold);
-        // The weights were fitted on every other group (every other question of a single group).
+        // The weights were fitted on every other group (in a single group, on the questions whose
+        // answer is at an even place).
         let half = if order.len() > 1 {
             order[question.group.as_str()]
         } else {
-            number
+            question
+                .gold
+                .first()
+                .and_then(|id| places.get(id))
+                .copied()
+                .unwrap_or_default()
         };
         halves[half % 2].add(&found, &question.gold);
     }
@@ -246,16 +266,25 @@ fn write_features(
     laid: &BTreeMap<String, Laid>,
     asked: &[Asked],
     strangers: &[Asked],
+    places: &HashMap<String, usize>,
     out: &Path,
 ) -> Outcome {
     let mut out = std::io::BufWriter::new(std::fs::File::create(out)?);
     let groups: Vec<&String> = laid.keys().collect();
-    let mut write = |of: &str, ask: &Asked, gold: &[String]| -> Outcome {
+    // The place of the answer in the corpus or, without one, of the question.
+    let place_of = |number: usize, gold: &[String]| {
+        gold.first()
+            .and_then(|id| places.get(id))
+            .copied()
+            .unwrap_or(number)
+    };
+    let mut write = |number: usize, of: &str, ask: &Asked, gold: &[String]| -> Outcome {
         let Laid { group, project } = &laid[of];
         let index = Index::open(&project.store.root().join(".quipu/recall"))?;
         let rows = |use_model| -> Outcome<_> {
             let options = Options {
                 use_model,
+                as_of: ask.as_of.or(group.last_date),
                 ..Options::default()
             };
             let mut rows = Vec::new();
@@ -274,23 +303,24 @@ fn write_features(
         };
         let ((known, words), (_, meaning)) = (rows(false)?, rows(true)?);
         let line = serde_json::json!({
-            "group": of, "category": ask.category, "gold": gold.len(), "known": known,
+            "group": of, "place": place_of(number, gold), "category": ask.category, "gold": gold.len(), "known": known,
             "foreign": group.files.first().is_some_and(|(_, text)| differ_in_script(&ask.question, text)),
             "words": words, "meaning": meaning,
         });
         Ok(writeln!(out, "{line}")?)
     };
-    for ask in asked {
-        write(&ask.group, ask, &ask.gold)?;
+    for (number, ask) in asked.iter().enumerate() {
+        write(number, &ask.group, ask, &ask.gold)?;
         let place = groups.iter().position(|group| **group == ask.group);
         if let (Some(place), true) = (place, groups.len() > 1) {
-            write(groups[(place + 1) % groups.len()], ask, &[])?;
+            write(number, groups[(place + 1) % groups.len()], ask, &[])?;
         }
     }
     if let [group] = groups[..] {
         strangers
             .iter()
-            .try_for_each(|ask| write(group, ask, &[]))?;
+            .enumerate()
+            .try_for_each(|(number, ask)| write(number, group, ask, &[]))?;
     }
     Ok(())
 }
@@ -325,6 +355,13 @@ fn load_groups(path: &Path, layout: Layout) -> Outcome<BTreeMap<String, Group>> 
     Ok(laid.collect())
 }
 
+/// Returns the position of each text in the corpus.
+fn load_places(path: &Path) -> Outcome<HashMap<String, usize>> {
+    let lines = lines(path)?;
+    let ids = lines.iter().map(|line| text_of(line, "id").to_owned());
+    Ok(ids.zip(0..).collect())
+}
+
 fn load_questions(path: &Path) -> Outcome<Vec<Asked>> {
     let mut asked = Vec::new();
     for line in lines(path)? {
@@ -337,6 +374,7 @@ fn load_questions(path: &Path) -> Outcome<Vec<Asked>> {
                 .filter_map(|id| id.as_str().map(str::to_owned))
                 .collect(),
             category: text_of(&line, "category").to_owned(),
+            as_of: date_of(text_of(&line, "date")),
         });
     }
     Ok(asked)

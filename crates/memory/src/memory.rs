@@ -209,6 +209,7 @@ impl Memory {
             kind: None,
             use_model: true,
             complete: false,
+            as_of: None,
         };
         let answer = match recall(&self.project, &self.actor, &ask) {
             Ok(recalled) => recalled.answer,

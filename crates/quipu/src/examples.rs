@@ -158,6 +158,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             r#"quipu recall "why did we choose SQLite?""#,
             r#"quipu recall "login" -k 3 --in 'docs/**'"#,
+            r#"quipu recall "what did we decide last week?" --as-of 2026-01-31"#,
         ],
     ),
     (

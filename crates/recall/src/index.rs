@@ -276,7 +276,7 @@ impl Index {
             Some(reader) => reader,
             None => own.insert(Reader::new()),
         };
-        let asked = Question::read(question, &scope, reader)?;
+        let asked = Question::read(question, options.as_of, &scope, reader)?;
         let first = asked.first_scores(&scope, options.k);
         let direction = self.direction(overlay, question, options, again);
         let ranked = rank::rank(&scope, &asked, first, reader, direction.as_ref(), options.k)?;
@@ -284,12 +284,16 @@ impl Index {
             Some(_) => &weights::MEANING,
             None => &weights::WORDS,
         };
-        let mut said = TermSet::default();
-        reader.read(question, |term, _| {
-            said.insert(term);
-        });
+        let said: TermSet = asked.said.iter().copied().collect();
         let mut hits = Vec::new();
-        for (score, slot) in ranked.best(&scope, weights, options.k) {
+        let mut best = if asked.asks_several {
+            let among = options.k.max(rank::SPREAD);
+            rank::spread(&scope, ranked.best(&scope, weights, among))
+        } else {
+            ranked.best(&scope, weights, options.k)
+        };
+        best.truncate(options.k);
+        for (score, slot) in best {
             let (_, segment, number) = scope.place(slot);
             let row = segment.row(number)?;
             let (heading_path, text) = segment.record(&row)?;
@@ -322,7 +326,7 @@ impl Index {
         let explained = || {
             let scope = self.scope(&overlay, options)?;
             let mut reader = Reader::new();
-            let asked = Question::read(question, &scope, &mut reader)?;
+            let asked = Question::read(question, options.as_of, &scope, &mut reader)?;
             let first = asked.first_scores(&scope, options.k);
             let direction = self.direction(&overlay, question, options, false);
             let Ranked { candidates, turns } = rank::rank(

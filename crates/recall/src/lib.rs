@@ -2,13 +2,14 @@
 //!
 //! The input is plain sections. The output is hits with file, line, heading path, tier and version.
 //! The index is derived data: it may be deleted at any time, and a rebuilt index gives the same
-//! answers, independent of the order of updates. This crate starts no threads and never syncs. The
-//! caller parses Markdown, decides which files a role may see, and detects changed files.
+//! answers, independent of the order of updates. This crate starts threads only to encode
+//! sections, and never syncs. The caller parses Markdown, decides which files a role may see, and
+//! detects changed files.
 //!
 //! | file | owns |
 //! |---|---|
-//! | `terms` | words, stems, Chinese pairs |
-//! | `signs` | dates, times, questions |
+//! | `terms`, `languages` | words, stems, Chinese pairs |
+//! | `signs`, `when` | dates, times, numbers, questions |
 //! | `dialogue` | files whose sections are turns |
 //! | `segment`, `manifest`, `bytes` | the index on disk |
 //! | `index`, `writer` | reading and changing it |
@@ -32,6 +33,7 @@ mod encoder;
 #[path = "no_encoder.rs"]
 mod encoder;
 mod index;
+mod languages;
 mod manifest;
 mod meaning;
 mod nearest;
@@ -49,12 +51,16 @@ mod tests;
 mod texts;
 mod vectors;
 mod weights;
+mod when;
 mod wide;
 mod writer;
 
 use std::path::PathBuf;
 
+pub use jiff::civil::Date;
+
 pub use index::{Index, Overlay};
+pub use signs::date_of;
 pub use terms::differ_in_script;
 pub use texts::{encode_texts, encoder_name};
 pub use writer::{Receipt, Writer};
@@ -117,6 +123,8 @@ pub struct Options<'a> {
     pub visible: Option<Visible<'a>>,
     /// Use the sentence encoder. If false, only words count.
     pub use_model: bool,
+    /// The day on which the question is asked. "Last week" is in relation to it.
+    pub as_of: Option<Date>,
 }
 
 impl Default for Options<'_> {
@@ -125,6 +133,7 @@ impl Default for Options<'_> {
             k: 10,
             visible: None,
             use_model: true,
+            as_of: None,
         }
     }
 }
@@ -135,6 +144,7 @@ impl std::fmt::Debug for Options<'_> {
             .field("k", &self.k)
             .field("visible", &self.visible.is_some())
             .field("use_model", &self.use_model)
+            .field("as_of", &self.as_of)
             .finish()
     }
 }

@@ -3,13 +3,19 @@
 //! The weight of a term depends on its rarity in the scope and in general language. Weights are
 //! summed in the order of the question, so equal input gives identical results.
 
+use std::ops::Range;
+
+use jiff::civil::Date;
+
 use super::Damage;
 use super::background::share;
+use super::languages::Language;
 use super::nearest::Best;
 use super::pool::top;
 use super::scope::{Posting, Scope, Slot};
 use super::signs::{self, Day};
-use super::terms::{Reader, Term};
+use super::terms::{Kind, Reader, Term};
+use super::when::{self, Days};
 use super::wide::most;
 
 /// The BM25 parameters k1 (term frequency saturation) and b (length normalisation).
@@ -47,23 +53,40 @@ pub struct Question {
     pub asks_when: bool,
     /// The dates that it names.
     pub dates: Vec<Day>,
+    /// The days that it names in relation to the day it is asked on.
+    pub days: Vec<Days>,
+    /// True if the question asks for a number.
+    pub asks_count: bool,
+    /// True if the question asks for several things.
+    pub asks_several: bool,
 }
 
 impl Question {
     /// Parses a question and finds its terms.
-    pub fn read(text: &str, scope: &Scope, reader: &mut Reader) -> Result<Self, Damage> {
+    pub fn read(
+        text: &str,
+        as_of: Option<Date>,
+        scope: &Scope,
+        reader: &mut Reader,
+    ) -> Result<Self, Damage> {
+        let language = Language::of(text);
         let mut said: Vec<Term> = Vec::new();
-        let mut shares = Vec::new();
-        reader.read(text, |term, kind| {
+        let mut words: Vec<(Range<usize>, Kind)> = Vec::new();
+        reader.read_in(language, text, |range, term, kind| {
             if !said.contains(&term) {
                 said.push(term);
-                shares.push(share(kind));
+                words.push((range, kind));
             }
         });
         let mut terms = Vec::new();
         let (mut mass, mut whole, mut rare) = (0.0, 0.0, 0.0);
-        for (term, share) in said.iter().zip(&shares) {
-            let postings = scope.find(*term)?;
+        for (at, (range, kind)) in words.into_iter().enumerate() {
+            let mut postings = scope.find(said[at])?;
+            let share = share(kind);
+            if matches!(kind, Kind::Word(_)) {
+                let word = &text[range];
+                find_in_others(language, word, scope, reader, &mut said, &mut postings)?;
+            }
             let rarity = rarity(&postings, scope.sections());
             let weight = rarity * share;
             whole += weight;
@@ -85,6 +108,9 @@ impl Question {
             known: if whole > 0.0 { mass / whole } else { 0.0 },
             asks_when: signs::asks_when(text),
             dates: signs::dates(text),
+            days: as_of.map_or_else(Vec::new, |as_of| when::named(text, as_of)),
+            asks_count: signs::asks_count(text),
+            asks_several: signs::asks_several(text),
         })
     }
 
@@ -151,6 +177,53 @@ impl Question {
             files,
         }
     }
+}
+
+/// Adds the occurrences of a word by its stems in other languages: a short text without function
+/// words is read as English. An English word is sought in others only if it occurs nowhere.
+fn find_in_others(
+    language: Language,
+    word: &str,
+    scope: &Scope,
+    reader: &mut Reader,
+    said: &mut Vec<Term>,
+    postings: &mut Vec<Posting>,
+) -> Result<(), Damage> {
+    for other in Language::ALL.into_iter().filter(|other| *other != language) {
+        let is_wanted = match language {
+            Language::English => postings.is_empty(),
+            _ => other == Language::English,
+        };
+        let mut stems = Vec::new();
+        if is_wanted {
+            reader.read_in(other, word, |_, term, _| stems.push(term));
+        }
+        stems.retain(|stem| !said.contains(stem));
+        if let [stem] = stems[..] {
+            let found = scope.find(stem)?;
+            if !found.is_empty() {
+                said.push(stem);
+                *postings = merged(std::mem::take(postings), found);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Merges the occurrences of two terms, both in slot order.
+fn merged(one: Vec<Posting>, other: Vec<Posting>) -> Vec<Posting> {
+    let mut all = one;
+    all.extend(other);
+    all.sort_by_key(|posting| posting.slot);
+    all.dedup_by(|next, before| {
+        let is_same = next.slot == before.slot;
+        if is_same {
+            before.times = before.times.saturating_add(next.times);
+            before.in_heading |= next.in_heading;
+        }
+        is_same
+    });
+    all
 }
 
 /// The scores from the question's words alone.

@@ -6,6 +6,7 @@
 //! divided by its greatest value for the question, so that scores of different questions compare.
 //! The weights are in `weights`. The result does not depend on the time or order of indexing.
 
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use super::Damage;
@@ -19,13 +20,14 @@ use super::segment::{Row, TermMap};
 use super::signs::Signs;
 use super::terms::Reader;
 use super::weights::{self, Weights};
+use super::when::Days;
 use super::wide::wide;
 
 /// The names of the features, in the order of the weights.
 ///
 /// The last three similarities count as far as the question's words occur nowhere: the less is
 /// known of the words, the more the meaning matters.
-pub const FEATURES: [&str; 19] = [
+pub const FEATURES: [&str; 20] = [
     "words",
     "window",
     "coverage",
@@ -45,6 +47,7 @@ pub const FEATURES: [&str; 19] = [
     "meaning alone",
     "context alone",
     "whole alone",
+    "count",
 ];
 /// One number for each of `FEATURES`.
 pub type Features = [f32; FEATURES.len()];
@@ -80,6 +83,39 @@ impl Ranked {
             .map(|((slot, features), is_turn)| (weights.score(features, *is_turn), *slot));
         top(scope, scored.collect(), count)
     }
+}
+
+/// The score that a section loses for each better one in its file, if a question asks for several
+/// things: they are mostly in several places.
+const CROWDED: f32 = 0.2;
+/// The number of the best that may change places.
+pub const SPREAD: usize = 100;
+
+/// Reorders the best sections of a question that asks for several things, so that one file does not
+/// take all places. Their scores stay.
+pub fn spread(scope: &Scope, best: Vec<(f32, Slot)>) -> Vec<(f32, Slot)> {
+    let mut files: HashMap<usize, f32> = HashMap::new();
+    let mut rest = best;
+    let others = rest.split_off(rest.len().min(SPREAD));
+    let mut out = Vec::with_capacity(rest.len() + others.len());
+    while !rest.is_empty() {
+        let worth = |(score, slot): &(f32, Slot)| {
+            let before = files.get(&scope.position(*slot).0);
+            score - CROWDED * before.copied().unwrap_or_default()
+        };
+        // The first of equals: the order was by score and position.
+        let mut next = 0;
+        for at in 1..rest.len() {
+            if worth(&rest[at]) > worth(&rest[next]) {
+                next = at;
+            }
+        }
+        let chosen = rest.remove(next);
+        *files.entry(scope.position(chosen.1).0).or_default() += 1.0;
+        out.push(chosen);
+    }
+    out.extend(others);
+    out
 }
 
 impl Ranked {
@@ -141,7 +177,6 @@ pub fn rank(
         let row = &rows[*index];
         let before = pool.before(*index);
         let asked = before.filter(|before| rows[*before].signs.has(Signs::ASKS));
-        let near_dates = question.dates.iter().map(|date| date.nearness(row.day));
         let own = |index: Option<usize>| index.map_or(0.0, |index| words.own[index]);
         let mut features = [0.0; FEATURES.len()];
         features[0] = words.plain[*index] / question.rarity;
@@ -153,9 +188,10 @@ pub fn rank(
         features[6] = own(asked) / question.mass;
         features[7] = f32::from(u8::from(row.signs.has(Signs::ASKS)));
         features[8] = f32::from(u8::from(question.asks_when && row.signs.has(Signs::TIME)));
-        features[9] = near_dates.fold(0.0, f32::max);
+        features[9] = nearness(question, row);
         features[10] = logarithm(row.length);
         features[11] = widened[*index] / rarest;
+        features[19] = f32::from(u8::from(question.asks_count && row.signs.has(Signs::COUNT)));
         candidates.push((pool.slots[*index], features));
     }
     let is_turn = |index: &usize| rows[*index].signs.has(Signs::TURN);
@@ -180,6 +216,18 @@ pub fn rank(
         }
     }
     Ok(ranked)
+}
+
+/// Returns how near a section is to the days that a question names: by its own date, or by the day
+/// that its text names.
+fn nearness(question: &Question, row: &Row) -> f32 {
+    let days = [row.day, row.told];
+    let by_date = question.dates.iter();
+    let by_date = by_date.flat_map(|date| days.map(|day| date.nearness(day)));
+    let ranges = question.days.iter();
+    let ranges = ranges.flat_map(|asked| days.map(|day| (asked, Days::of(day))));
+    let by_range = ranges.filter_map(|(asked, day)| Some(asked.nearness(day?)));
+    by_date.chain(by_range).fold(0.0, f32::max)
 }
 
 /// Returns `ln(length + 1)`. Most lengths are short and come from a table.

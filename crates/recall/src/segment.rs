@@ -20,11 +20,11 @@ use super::{Damage, Section};
 
 /// Incremented whenever the bytes or the meaning of terms change. An older index is rebuilt, not
 /// read.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 
 const MAGIC: &[u8; 8] = b"QUIPUSEG";
 const HEADER: usize = 8 + 4 * 3 + 8 * 5 + SEAL;
-const ROW: usize = 36;
+const ROW: usize = 40;
 const ENTRY: usize = 16;
 /// Dictionary entries per sealed block: slightly more than one page.
 const ENTRIES: usize = 255;
@@ -47,6 +47,8 @@ pub struct Row {
     pub signs: Signs,
     /// The date in its heading path, if any.
     pub day: Day,
+    /// The day that its text names, if any.
+    pub told: Day,
     /// The hash of its text, which is the key of its vectors.
     pub text: u64,
     /// The hash of all data that a hit shows, including the line, and of whether it is a turn of a
@@ -63,6 +65,7 @@ impl Row {
         out.extend(self.length.to_le_bytes());
         out.extend([self.signs.0, 0]);
         out.extend(self.day.0.to_le_bytes());
+        out.extend(self.told.0.to_le_bytes());
         out.extend(self.text.to_le_bytes());
         out.extend(self.whole.to_le_bytes());
         seal(out, from);
@@ -79,8 +82,9 @@ impl Row {
             length: u16::from_le_bytes([bytes[12], bytes[13]]),
             signs: Signs(bytes[14]),
             day: Day(four(16)),
-            text: eight(20),
-            whole: eight(28),
+            told: Day(four(20)),
+            text: eight(24),
+            whole: eight(32),
         })
     }
 }
@@ -190,13 +194,15 @@ impl Builder {
         }
         self.records.extend(section.text.as_bytes());
         seal(&mut self.records, from);
+        let day = Day::of_place(&section.heading_path, path);
         self.rows.push(Row {
             record: from as u32,
             size: (self.records.len() - from) as u32,
             line: section.line,
             length,
             signs: signs::read(&section.text, is_turn),
-            day: Day::of_place(&section.heading_path, path),
+            day,
+            told: signs::told(&section.text, day),
             text: fingerprint(section.text.as_bytes()),
             whole: whole_hash(section, is_turn),
         });

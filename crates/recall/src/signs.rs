@@ -4,6 +4,10 @@
 //! of time ("yesterday", "8 May") never match the words of the question ("when"). The parser
 //! handles dates in English, Chinese and digits. Missing components are zero.
 
+use jiff::civil::Date;
+
+use super::when::{self, Days};
+
 /// A day, month or year. Zero components are unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Day(pub u32);
@@ -11,11 +15,11 @@ pub struct Day(pub u32);
 impl Day {
     pub const NONE: Self = Self(0);
 
-    fn new(year: u32, month: u32, day: u32) -> Self {
+    pub(super) fn new(year: u32, month: u32, day: u32) -> Self {
         Self(year << 9 | month << 5 | day)
     }
 
-    fn parts(self) -> (u32, u32, u32) {
+    pub(super) fn parts(self) -> (u32, u32, u32) {
         (self.0 >> 9, self.0 >> 5 & 15, self.0 & 31)
     }
 
@@ -70,6 +74,8 @@ impl Signs {
     pub const TIME: u8 = 2;
     /// It is a turn of a dialogue: its neighbours count.
     pub const TURN: u8 = 4;
+    /// It contains a number, in figures or words.
+    pub const COUNT: u8 = 8;
 
     /// Returns true if a flag is set.
     #[must_use]
@@ -101,7 +107,7 @@ const CHINESE_TIMES: &[&str] = &[
     "月", "星期", "日期", "小时",
 ];
 
-fn month(word: &str) -> Option<u32> {
+pub(super) fn month(word: &str) -> Option<u32> {
     let found = LONG_MONTHS
         .iter()
         .position(|name| *name == word)
@@ -129,7 +135,76 @@ pub fn read(text: &str, is_turn: bool) -> Signs {
     if words.into_iter().any(word_of_time) || CHINESE_TIMES.iter().any(|word| text.contains(word)) {
         bits |= Signs::TIME;
     }
+    if has_count(text) {
+        bits |= Signs::COUNT;
+    }
     Signs(bits)
+}
+
+/// Number words that are rarely anything else. "One" is mostly a pronoun.
+const NUMBER_WORDS: &[&str] = &[
+    "billion", "couple", "dozen", "eight", "eleven", "fifteen", "fifty", "five", "forty", "four",
+    "half", "hundred", "million", "nine", "once", "seven", "six", "ten", "thirty", "thousand",
+    "three", "twelve", "twenty", "twice", "two",
+];
+const CHINESE_NUMBERS: [char; 13] = [
+    '两', '三', '四', '五', '六', '七', '八', '九', '十', '百', '千', '万', '亿',
+];
+
+fn has_count(text: &str) -> bool {
+    let is_number = |word: &str| {
+        NUMBER_WORDS
+            .binary_search(&word.to_ascii_lowercase().as_str())
+            .is_ok()
+    };
+    text.contains(|c: char| c.is_numeric() || CHINESE_NUMBERS.contains(&c))
+        || text
+            .split(|c: char| !c.is_ascii_alphabetic())
+            .any(is_number)
+}
+
+/// Returns the day that a text itself names, written out or in relation to the date of its
+/// section.
+#[must_use]
+pub fn told(text: &str, day: Day) -> Day {
+    let today = Days::of(day).and_then(Days::single);
+    let relative = today.and_then(|today| when::named(text, today).first().copied());
+    match relative {
+        Some(days) => days.middle(),
+        None => dates(text).first().copied().unwrap_or(Day::NONE),
+    }
+}
+
+/// Returns the first date in a text that has a year, a month and a day.
+#[must_use]
+pub fn date_of(text: &str) -> Option<Date> {
+    let days = dates(text).into_iter().filter_map(Days::of);
+    days.into_iter().find_map(Days::single)
+}
+
+/// Returns true if a question asks for a number.
+#[must_use]
+pub fn asks_count(question: &str) -> bool {
+    const ENGLISH: [&str; 11] = [
+        "how many",
+        "how much",
+        "how often",
+        "how old",
+        "how far",
+        "how tall",
+        "how high",
+        "how big",
+        "how large",
+        "how long",
+        "how deep",
+    ];
+    const CHINESE: [&str; 12] = [
+        "多少", "几个", "几次", "几岁", "几名", "几人", "多大", "多高", "多远", "多长", "多久",
+        "第几",
+    ];
+    let lower = question.to_lowercase();
+    let mut phrases = ENGLISH.iter().chain(&CHINESE);
+    phrases.any(|phrase| lower.contains(phrase))
 }
 
 fn is_ordinal_or_year(word: &str) -> bool {
@@ -167,6 +242,33 @@ pub fn asks_when(question: &str) -> bool {
         ]
         .iter()
         .any(|phrase| lower.contains(phrase))
+}
+
+/// Returns true if a question asks for several things: a list or a count.
+#[must_use]
+pub fn asks_several(question: &str) -> bool {
+    const PHRASES: [&str; 13] = [
+        "how many",
+        "how often",
+        "list ",
+        "all the ",
+        "what are",
+        "which are",
+        "哪些",
+        "几个",
+        "几次",
+        "多少次",
+        "所有",
+        "列出",
+        "都有什么",
+    ];
+    let lower = question.to_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).collect();
+    let asks_plural = words.windows(2).any(|two| {
+        let is_plural = two[1].len() > 3 && two[1].ends_with('s') && !two[1].ends_with("ss");
+        matches!(two[0], "what" | "which") && is_plural && two[1] != "does"
+    });
+    asks_plural || PHRASES.iter().any(|phrase| lower.contains(phrase))
 }
 
 #[derive(Debug, PartialEq)]
@@ -306,6 +408,28 @@ mod tests {
         assert!(!read("A quiet place", false).has(Signs::TIME));
         assert!(read("Did you? ", false).has(Signs::ASKS));
         assert!(asks_when("When did she go?") && asks_when("他什么时候来的"));
-        assert!(TIME_WORDS.is_sorted());
+        assert!(TIME_WORDS.is_sorted() && NUMBER_WORDS.is_sorted());
+    }
+
+    #[test]
+    fn tells_counts() {
+        for text in ["I have two cats", "On 8 May", "他养了三只猫", "Twice"] {
+            assert!(read(text, false).has(Signs::COUNT), "{text}");
+        }
+        assert!(!read("No one knows", false).has(Signs::COUNT));
+        assert!(asks_count("How many cats?") && asks_count("他有多少猫"));
+        assert!(asks_several("What books has she read?") && asks_several("他去过哪些城市"));
+        assert!(!asks_several("What does she read?") && !asks_several("What is the boss like?"));
+    }
+
+    #[test]
+    fn a_text_tells_its_day() {
+        let session = Day::new(2024, 3, 20);
+        assert_eq!(told("I saw it yesterday.", session), Day::new(2024, 3, 19));
+        assert_eq!(told("上个月去的", session), Day::new(2024, 2, 15));
+        assert_eq!(told("It was on 8 May 2023.", session), Day::new(2023, 5, 8));
+        assert_eq!(told("I saw it yesterday.", Day::NONE), Day::NONE);
+        assert_eq!(date_of("2026-01-31").map(|date| date.day()), Some(31));
+        assert_eq!(date_of("January 2026"), None);
     }
 }

@@ -467,6 +467,104 @@ fn hits_for_a_question_that_nothing_answers_are_weak() {
     assert!(has_words("茶") && has_words("7") && !has_words(" ?！…"));
 }
 
+#[test]
+fn a_time_is_in_relation_to_the_question_or_the_section() {
+    let home = tempfile::tempdir().unwrap();
+    let dated = |line, date, text| Section {
+        line,
+        heading_path: vec![String::from(date)],
+        text: String::from(text),
+    };
+    let mut file = file("diary.md", "1", &[]);
+    file.sections = vec![
+        dated(1, "2024-02-14", "The harbour office was painted."),
+        dated(3, "2024-03-13", "The harbour office was painted."),
+        dated(
+            5,
+            "2024-05-09",
+            "The harbour office was painted 22 days ago.",
+        ),
+        dated(7, "2024-06-01", "The harbour office was painted."),
+    ];
+    publish(Writer::create(home.path()).unwrap(), &[file]);
+    let index = Index::open(home.path()).unwrap();
+    let first = |question, as_of| {
+        let options = Options {
+            as_of: date_of(as_of),
+            ..words()
+        };
+        index.recall(question, &options).unwrap().hits[0].line
+    };
+    assert_eq!(
+        first("Was the harbour office painted last month?", "2024-03-20"),
+        1
+    );
+    assert_eq!(
+        first("Was the harbour office painted last week?", "2024-03-20"),
+        3
+    );
+    assert_eq!(
+        first(
+            "Was the harbour office painted on 17 April 2024?",
+            "2024-03-20"
+        ),
+        5
+    );
+    assert_eq!(
+        first("Was the harbour office painted today?", "2024-06-01"),
+        7
+    );
+}
+
+#[test]
+fn answers_to_a_question_for_several_things_are_from_several_files() {
+    let home = tempfile::tempdir().unwrap();
+    let many = ["She read the book of birds."; 6];
+    let files = [
+        file("a.md", "1", &many),
+        file("b.md", "1", &["She read the book of birds."]),
+    ];
+    publish(Writer::create(home.path()).unwrap(), &files);
+    let index = Index::open(home.path()).unwrap();
+    let options = Options { k: 3, ..words() };
+    let found = |question| paths(&index.recall(question, &options).unwrap());
+    let is_of_b = |(path, _): &(String, u32)| path == "b.md";
+    assert!(!found("Did she read the book of birds?").iter().any(is_of_b));
+    assert!(
+        found("Which books of birds did she read?")
+            .iter()
+            .any(is_of_b)
+    );
+}
+
+#[test]
+fn words_of_other_languages_are_found_in_all_forms() {
+    let home = tempfile::tempdir().unwrap();
+    let texts = [
+        "Die Brücken wurden von einem Ingenieur aus der Stadt gebaut.",
+        "Die Schiffe liegen in dem Hafen.",
+        "Мосты построил инженер из города.",
+        "Корабли стоят в гавани.",
+        "Brücke 7",
+    ];
+    publish(
+        Writer::create(home.path()).unwrap(),
+        &[file("a.md", "1", &texts)],
+    );
+    let index = Index::open(home.path()).unwrap();
+    let found = |question| {
+        let answer = index.recall(question, &words()).unwrap();
+        let lines = answer.hits.into_iter().map(|hit| hit.ordinal);
+        lines.collect::<Vec<_>>()
+    };
+    assert_eq!(found("Wer hat die Brücke gebaut?")[0], 0);
+    assert!(found("Wer hat die Brücke gebaut?").contains(&4));
+    assert_eq!(found("Wo liegt das Schiff?")[0], 1);
+    assert_eq!(found("Кто построил мост?")[0], 2);
+    assert_eq!(found("Где стоит корабль?")[0], 3);
+    assert_eq!(found("Hafen")[0], 1);
+}
+
 /// Values derived from products of neighbours equal those from sums of vectors, except for the
 /// 8-bit quantisation.
 #[test]
@@ -649,6 +747,7 @@ fn an_index_that_was_asked_before_answers_as_one_just_opened() {
                     k: 20,
                     visible,
                     use_model,
+                    as_of: None,
                 };
                 let fresh = Index::open(home.path())
                     .unwrap()

@@ -395,14 +395,7 @@ pub fn complete(
     if let Some(encoder) = Encoder::built_in() {
         firsts.truncate(*limit);
         *limit -= firsts.len();
-        let mut met = Met::default();
-        for group in firsts.chunks(TOGETHER) {
-            let text = |number: &usize| segment.record(&rows[*number]).map(|(_, text)| text);
-            let texts = group.iter().map(text).collect::<Result<Vec<_>, _>>()?;
-            for (number, block) in group.iter().zip(encode(encoder, &texts, &mut met)) {
-                known.insert(rows[*number].text, block);
-            }
-        }
+        known.extend(encode_rows(encoder, segment, &rows, &firsts)?);
     }
     let mut without = 0;
     for number in wanted {
@@ -413,4 +406,48 @@ pub fn complete(
         }
     }
     Ok((blocks, without))
+}
+
+/// The most threads that encode at a time.
+const MOST_THREADS: usize = 8;
+
+/// Encodes the texts of some rows, in as many threads as there are processors. A text's vectors do
+/// not depend on the texts that are encoded with it.
+fn encode_rows(
+    encoder: &Encoder,
+    segment: &Segment,
+    rows: &[Row],
+    numbers: &[usize],
+) -> Result<Vec<(u64, Block)>, Damage> {
+    let encode_group = |group: &[usize], met: &mut Met| {
+        let text = |number: &usize| segment.record(&rows[*number]).map(|(_, text)| text);
+        let texts = group.iter().map(text).collect::<Result<Vec<_>, _>>()?;
+        let keys = group.iter().map(|number| rows[*number].text);
+        Ok(keys.zip(encode(encoder, &texts, met)).collect::<Vec<_>>())
+    };
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = processors
+        .min(MOST_THREADS)
+        .min(numbers.len().div_ceil(TOGETHER))
+        .max(1);
+    // Each thread takes every n-th group, with a cache of its own.
+    let encode_share = |first: usize| {
+        let mut met = Met::default();
+        let groups = numbers.chunks(TOGETHER).skip(first).step_by(threads);
+        let blocks = groups.map(|group| encode_group(group, &mut met));
+        Ok(blocks.collect::<Result<Vec<_>, Damage>>()?.concat())
+    };
+    if threads == 1 {
+        return encode_share(0);
+    }
+    std::thread::scope(|scope| {
+        let share = |first: usize| scope.spawn(move || encode_share(first));
+        let running: Vec<_> = (0..threads).map(share).collect();
+        let mut all = Vec::new();
+        for thread in running {
+            let blocks = thread.join();
+            all.extend(blocks.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        }
+        Ok(all)
+    })
 }

@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 pub(crate) use files::without_template;
 use files::{Current, covers, current_files, is_not_searched, load, version_of};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 pub(crate) use kept::KeptIndex;
 pub use kind::Kind;
 use quipu_contract::{Actor, Pattern, ProjectPath, Readable};
@@ -29,6 +31,7 @@ use thiserror::Error;
 
 use crate::files::read::ReadError;
 use crate::project::open::Project;
+use crate::project::times::now;
 
 /// The encoder reads at most this many new sections before one answer, to limit the delay.
 const ENCODE_AT_ONCE: usize = 256;
@@ -45,6 +48,8 @@ pub struct Ask<'a> {
     pub use_model: bool,
     /// Let the encoder read everything first, regardless of the time.
     pub complete: bool,
+    /// The day of the question, for "last week"; today if `None`.
+    pub as_of: Option<Date>,
 }
 
 #[derive(Debug, Error)]
@@ -72,6 +77,11 @@ pub struct Recalled {
 /// The folder of a project's index.
 pub(crate) fn index_folder(project: &Project) -> PathBuf {
     project.store.root().join(".quipu/recall")
+}
+
+/// Returns today's date, in UTC.
+fn today(project: &Project) -> Date {
+    now(&project.store).to_zoned(TimeZone::UTC).date()
 }
 
 /// Finds the sections that answer a question, among those that the actor may read.
@@ -204,6 +214,7 @@ impl Asking<'_> {
             k: ask.k,
             visible: (!all).then_some(&visible),
             use_model: ask.use_model,
+            as_of: Some(ask.as_of.unwrap_or_else(|| today(project))),
         };
         let mut answer = index.recall_with(&overlay, ask.question, &options)?;
         // The encoder reads sections that were indexed only by words when it is first used.

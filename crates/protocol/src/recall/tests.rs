@@ -30,6 +30,7 @@ fn asked(project: &Project, question: &str) -> Recalled {
         kind: None,
         use_model: false,
         complete: false,
+        as_of: None,
     };
     recall(project, &Actor::Person, &ask).unwrap()
 }
@@ -153,6 +154,7 @@ fn an_index_of_earlier_files_is_laid_over_with_the_files() {
             kind: None,
             use_model: false,
             complete: false,
+            as_of: None,
         },
     };
     let recalled = asking
@@ -198,6 +200,7 @@ fn what_cannot_be_searched_is_named_and_not_counted() {
         kind: None,
         use_model: false,
         complete: false,
+        as_of: None,
     };
     assert_eq!(
         recall(&project, &Actor::Person, &ask).unwrap().not_searched,
@@ -229,6 +232,7 @@ fn a_role_finds_its_own_section_and_learns_nothing_of_others() {
         kind: None,
         use_model: false,
         complete: false,
+        as_of: None,
     };
     let found = recall(&project, &reader, &ask("quokka wombat quoll")).unwrap();
     let mut paths: Vec<Vec<String>> = found

@@ -127,7 +127,7 @@ pub const TOOLS: &[Tool] = &[
             Chinese, with file and line. Says if nothing matches well.",
         rows: &[("", "recall")],
         left_out: &["no_model", "complete"],
-        hidden: &["most", "tokens", "tier"],
+        hidden: &["most", "tokens", "tier", "as_of"],
         described: &[("in", "Only files that match this glob")],
         told: &["covers"],
         gives: r#""hits": {"type": "array"}"#,

@@ -9,7 +9,7 @@ use quipu_protocol::{
     ANSWER_TOKENS, Ask, CANDIDATES, Kind, Project, RecallError, Recalled, Shown, Tier, note_asked,
     question_of, recall, shown_hits,
 };
-use quipu_recall::Hit;
+use quipu_recall::{Date, Hit, date_of};
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Failure, exit};
@@ -37,6 +37,9 @@ pub struct Recall {
         PossibleValue::new("manuscript").alias("L2"),
     ])]
     tier: Option<String>,
+    /// The date of the question, for words like "last week" (default: today)
+    #[arg(long, value_name = "DATE")]
+    as_of: Option<String>,
     /// Search by words only, without the sentence encoder
     #[arg(long)]
     no_model: bool,
@@ -58,6 +61,7 @@ impl Operate for Recall {
             kind: self.kind(),
             use_model: !self.no_model,
             complete: self.complete,
+            as_of: self.as_of.as_deref().map(date).transpose()?,
         };
         let recalled = match recall(&project, &session.actor, &ask) {
             Err(RecallError::NoWords(_)) => {
@@ -161,6 +165,11 @@ fn nothing_asked(language: Language) -> Answer {
     let mut told = Answer::new(json!({"hits": [], "weak": true}), "").say(what);
     told.exit = exit::NO;
     told
+}
+
+fn date(text: &str) -> Result<Date, Failure> {
+    let what = || format!("`{text}` is not a date with year, month and day");
+    date_of(text).ok_or_else(|| Failure::usage(what(), "--as-of 2026-01-31"))
 }
 
 /// Counts whether memory or only a manuscript has good hits. A plan answers nothing.
