@@ -137,8 +137,9 @@ fn an_agent_of_the_manifest_is_known_and_a_program_that_is_not_there_fails() {
     );
     desk.fine(&["trust", "--yes"]);
     let (code, said) = desk.call(&["run", "--by", "mine", "--until", "outline"]);
-    assert_eq!(code, 6, "{said}");
-    assert!(said.contains("could not start"), "{said}");
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("agent `mine` cannot start"), "{said}");
+    assert!(!said.contains("failed "), "no attempt was counted: {said}");
     let (code, said) = desk.call(&["run", "--by", "nobody"]);
     assert_eq!(code, 5, "{said}");
     assert!(said.contains("unknown agent `nobody`"), "{said}");
