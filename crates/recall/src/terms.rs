@@ -230,7 +230,7 @@ fn take_word<'t>(text: &'t str, word: &mut String) -> &'t str {
             .find(|c: char| !c.is_alphabetic())
             .unwrap_or(tail.len());
         let is = |end_of_word: &&str| tail[..end].eq_ignore_ascii_case(end_of_word);
-        if CONTRACTIONS.iter().any(|ending| is(&ending)) {
+        if CONTRACTIONS.iter().any(is) {
             if is(&"t") {
                 word.clear();
             }
