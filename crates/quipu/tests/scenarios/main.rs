@@ -47,7 +47,15 @@ fn is_shared() -> bool {
 }
 
 /// Scenarios that differ on a shared store, with the reason.
-const OTHERWISE_SHARED: [(&str, &str); 52] = [
+const OTHERWISE_SHARED: [(&str, &str); 54] = [
+    (
+        "relay/enforcement-lost",
+        "deletes `.quipu`, and with it the address of the store",
+    ),
+    (
+        "relay/hooks-of-hosts",
+        "hooks contact no shared store, so they journal nothing",
+    ),
     (
         "relay/after-compaction",
         "hooks contact no shared store, so they journal nothing",
