@@ -7,7 +7,7 @@ use regex::Regex;
 use crate::bibliography::entries;
 use crate::{Finder, Gravity, Input, finding};
 
-/// What follows `doi:` or `doi.org/` in a text.
+/// The text that follows `doi:` or `doi.org/` in a text.
 static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?i)(?-u:\b)doi(?:\.org/|\s?[:：]\s?)([^\s<>"'`)\]}，。；、]+)"#)
         .expect("a valid pattern")

@@ -56,7 +56,7 @@ pub struct Finding {
     pub line: usize,
     pub quote: String,
     pub gravity: Gravity,
-    /// What is wrong and what to do.
+    /// The fault and its remedy.
     pub text: String,
 }
 

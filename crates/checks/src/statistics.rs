@@ -81,7 +81,7 @@ pub(crate) fn check(found: &mut Finder<'_>) {
     }
 }
 
-/// What the text says about its tests.
+/// The statements of the text about its tests.
 struct Known {
     one_sided: bool,
     corrected: bool,

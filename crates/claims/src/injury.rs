@@ -56,7 +56,7 @@ pub(crate) fn is_whole(value: &str) -> bool {
     is_healed(value) && parts.names.is_empty() && parts.side.is_none()
 }
 
-/// What a value names: words, and the side of the body.
+/// The words that a value names, and the side of the body.
 struct Parts {
     names: BTreeSet<String>,
     side: Option<usize>,

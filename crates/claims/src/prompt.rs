@@ -23,7 +23,7 @@ const FEWEST_WORDS: usize = 150;
 const PLACE: u64 = 20;
 /// The tokens of a sentence's number and line break.
 const NUMBER: u64 = 2;
-/// Where an answer's form has the ID of the question. It is as long as an ID.
+/// Placeholder for the ID of the question in the form of an answer. It is as long as an ID.
 const ID: &str = "q3f9a2c";
 /// The least evidence worth asking with.
 const LEAST: u64 = 300;

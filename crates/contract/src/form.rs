@@ -54,11 +54,11 @@ pub enum Form {
     Manuscript,
     /// The works that the manuscript cites, in BibTeX or BibLaTeX. Views number its lines.
     Bibliography,
-    /// What the outlet asks of a manuscript, and its limits of length.
+    /// The criteria of the outlet for a manuscript, and its limits of length.
     Criteria,
     /// The report of one reviewing agent, with scores.
     Report,
-    /// What Quipu finds in the manuscript without a model; it has no score.
+    /// The findings of Quipu in the manuscript, made without a model; they have no score.
     Checks,
     /// The files of the earlier rounds of a review, a folder for each.
     Rounds,

@@ -11,11 +11,11 @@ pub enum Error {
     /// The contract forbids it.
     #[error("{what}")]
     Refused {
-        /// What is forbidden.
+        /// The forbidden action.
         what: String,
         /// The rule, with its file and line.
         rule: Option<String>,
-        /// What to do instead, as a command of `quipu`.
+        /// The remedy, as a command of `quipu`.
         repair: String,
     },
     /// The file is not at the version that the caller expected.
@@ -29,7 +29,7 @@ pub enum Error {
     /// There is no such file, section, version or project.
     #[error("{what}")]
     NotFound {
-        /// What does not exist.
+        /// The missing file, section or version.
         what: String,
     },
     /// Anything else: the disk, a lock that another process holds, a damaged journal, a contract

@@ -35,7 +35,7 @@ pub struct Text {
     pub line: usize,
 }
 
-/// What a commit did.
+/// The result of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
     /// The number of the commit in the journal.
@@ -73,7 +73,7 @@ pub struct Hit {
 pub struct Flagged {
     /// The file.
     pub path: String,
-    /// What is wrong; completes the sentence "`path` …".
+    /// The fault; completes the sentence "`path` …".
     pub what: String,
     /// The command that repairs it.
     pub repair: String,

@@ -22,8 +22,8 @@ pub enum TokenClass {
 }
 
 impl TokenClass {
-    /// The CSS class.
-    fn style(self) -> &'static str {
+    /// The CSS class; empty for plain text.
+    pub fn style(self) -> &'static str {
         match self {
             TokenClass::Comment => "c",
             TokenClass::Text => "s",

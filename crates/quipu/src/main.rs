@@ -32,6 +32,7 @@ mod progress;
 mod reference;
 mod saved_answers;
 mod session;
+mod shell_word;
 mod signals;
 mod table;
 mod terminal;

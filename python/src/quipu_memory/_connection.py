@@ -27,7 +27,7 @@ _ENDS_WITHIN_SECONDS = 10
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command returned."""
+    """The result of a command."""
 
     data: Any
     """The data that `--json` prints."""

@@ -71,7 +71,7 @@ class StoreFailed(QuipuError):
 
 
 class Disconnected(QuipuError):
-    """The program ended during a call. What the call should save is whole or absent.
+    """The program ended during a call. A write of the call is complete or absent.
 
     Send it again with the same `key`: a change that was saved is not saved twice.
     """

@@ -114,7 +114,7 @@ class FileState:
     class_name: str
     version: str | None
     flag: Mapping[str, Any] | None
-    """What an edit outside Quipu broke."""
+    """A rule that an external edit broke."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ use crate::review::{Rounds, answers_to, changed_passages, load_earlier, marked_t
 use crate::view::View;
 use crate::view::brief::fence;
 
-/// What the brief of a later round adds.
+/// The part that a later round adds to a brief.
 #[derive(Default)]
 pub(super) struct LaterRound {
     pub text: String,

@@ -3,14 +3,14 @@
 use quipu_contract::{Contract, ProjectPath};
 use quipu_recall::Tier;
 
-/// What a file is to the reader of an answer.
+/// The kind of a file, for the reader of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The list of files.
     Index,
-    /// What holds.
+    /// Facts that hold.
     Memory,
-    /// What somebody intends. It is no memory.
+    /// Intentions, which are no memory.
     Plan,
     /// The texts that memory is distilled from.
     Manuscript,

@@ -1,4 +1,4 @@
-//! What a reviewer needs of a revision: the changed lines, the lines of its comments, and the part
+//! The parts of a revision that a reviewer needs: the changed lines, the lines of its comments, and the part
 //! of the authors' reply that answers it.
 
 use std::collections::{BTreeMap, BTreeSet};

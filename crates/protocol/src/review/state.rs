@@ -292,7 +292,7 @@ impl Sources<'_> {
     }
 }
 
-/// What an agent wrote in the rounds before the current one.
+/// The reports of an agent in the rounds before the current one.
 pub struct Earlier {
     /// Its comments, with their places in the current text.
     pub comments: Vec<Comment>,

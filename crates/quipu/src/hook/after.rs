@@ -14,6 +14,7 @@ use super::call::Call;
 use super::manner::Manner;
 use crate::answer::{Answer, Failure};
 use crate::session::Session;
+use crate::shell_word::shell_word;
 
 /// At most this many files are listed; `quipu status` lists the rest.
 const MOST_NAMED: usize = 8;
@@ -175,28 +176,5 @@ fn rule_zh(class: Class) -> &'static str {
         Class::State => "状态文件，不得丢失条目，也不得写坏",
         Class::Derived => "由 Quipu 生成，不得手改",
         Class::Overwrite | Class::Free => "在 Quipu 之外的改动违反合约",
-    }
-}
-
-/// A path as one word of a shell command.
-pub(crate) fn shell_word(path: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@%,:=".contains(c);
-    if path.chars().all(is_plain) && !path.starts_with('-') {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', "'\\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_one_word_for_a_shell() {
-        assert_eq!(shell_word("a/b-c.md"), "a/b-c.md");
-        assert_eq!(shell_word("笔记.md"), "笔记.md");
-        assert_eq!(shell_word("it's here.md"), "'it'\\''s here.md'");
-        assert_eq!(shell_word("$(x).md"), "'$(x).md'");
     }
 }

@@ -5,7 +5,7 @@
 //! and nothing else exits with 2. A host that reads denials from JSON fields (`manner.rs`) gets
 //! them there.
 
-pub(crate) mod after;
+mod after;
 mod call;
 mod capture;
 mod edit;

@@ -20,7 +20,7 @@ pub struct Planned {
     pub path: String,
     pub before: Option<String>,
     pub after: Option<String>,
-    /// What a removal must restore, if taking our part away does not give it back.
+    /// The bytes that a removal must restore, if deleting our part does not.
     pub original: Option<Original>,
     /// Whether the file already has a part of ours.
     pub has_ours: bool,
@@ -96,7 +96,7 @@ fn refuse_memory(contract: &Contract, path: &str) -> Result<(), Failure> {
 struct Edit<'e> {
     file: &'e HostFile,
     content: String,
-    /// What the user's record has about the file.
+    /// The entry of the user's record for the file.
     original: Option<&'e Original>,
 }
 

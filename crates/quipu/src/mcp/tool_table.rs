@@ -9,7 +9,7 @@ pub struct Tool {
     pub about: &'static str,
     /// Rows of the table, each with the `action` that selects it if there are several.
     pub rows: &'static [(&'static str, &'static str)],
-    /// What the actions do and need, if there are several.
+    /// The effect and the arguments of each action, if there are several.
     pub actions: &'static str,
     /// Arguments that only make sense on a command line, because stdin belongs to the protocol.
     pub left_out: &'static [&'static str],

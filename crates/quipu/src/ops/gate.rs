@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::answer::{Answer, Failure};
 use crate::flow_text::render_unit;
-use crate::hook::after::shell_word;
 use crate::session::Session;
+use crate::shell_word::shell_word;
 use crate::table::Operate;
 
 #[derive(Debug, Args)]

@@ -21,7 +21,7 @@ use super::{Page, Shared};
 use crate::answer::{Failure, exit};
 use crate::session::Session;
 
-/// What a book is made of.
+/// The forms of the files of a book.
 const PARTS: [Form; 8] = [
     Form::Page,
     Form::Contents,

@@ -1,20 +1,7 @@
 //! Classes of tokens, for code in texts and for source files.
 
-use quipu_publish::{TokenClass, code_tokens};
+use quipu_publish::code_tokens;
 use serde_json::{Value, json};
-
-/// The class of a token in the page's style sheet; empty for plain text.
-pub fn style(class: TokenClass) -> &'static str {
-    match class {
-        TokenClass::Comment => "c",
-        TokenClass::Text => "s",
-        TokenClass::Number => "n",
-        TokenClass::Keyword => "k",
-        TokenClass::Type => "t",
-        TokenClass::Call => "f",
-        TokenClass::Plain => "",
-    }
-}
 
 /// Returns the tokens of each line of a source file, as text or as `[class, text]`. None if the
 /// language is unknown.
@@ -30,7 +17,7 @@ pub fn colour_lines(path: &str, text: &str) -> Option<Vec<Vec<Value>>> {
             let Some(line) = lines.last_mut().filter(|_| !part.is_empty()) else {
                 continue;
             };
-            match (style(class), line.last_mut()) {
+            match (class.style(), line.last_mut()) {
                 ("", Some(Value::String(last))) => last.push_str(part),
                 ("", _) => line.push(json!(part)),
                 (class, _) => line.push(json!([class, part])),

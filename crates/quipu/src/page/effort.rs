@@ -19,7 +19,7 @@ const MOST: usize = 1_500;
 /// The beginning of an attempt's name is the time when it began: `20261115T140000123`.
 const STAMP: usize = 18;
 
-/// What attempts took together.
+/// The total time, tokens and cost of attempts.
 #[derive(Default, Serialize)]
 struct Effort {
     attempts: usize,

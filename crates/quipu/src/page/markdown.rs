@@ -12,7 +12,6 @@ use quipu_publish::code_tokens;
 use quipu_text::{Document, LinkKind, is_external, parse_target};
 use serde_json::{Value, json};
 
-use super::colour::style;
 use super::picture::is_picture;
 
 /// Maximum nesting depth, so that endless nested quotes cannot exhaust the stack.
@@ -291,7 +290,7 @@ impl Planter<'_> {
             return self.say(text);
         };
         for (class, token) in tokens {
-            match style(class) {
+            match class.style() {
                 "" => self.say(token),
                 class => self.push(json!(["token", {"class": class}, token])),
             }

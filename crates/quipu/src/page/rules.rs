@@ -98,7 +98,7 @@ pub async fn may(State(page): Shared, Query(asked): Query<Asked>) -> Response {
             }),
         };
         let class = contract.class(&path);
-        // What may be refused for any text is refused for this one.
+        // A refusal that holds for any text holds for this one.
         let op = Op::Append { path: path.clone(), bytes: Vec::new(), apart: true };
         let write = match project.store.permit(&actor, &op) {
             Err(refused) => {

@@ -31,7 +31,7 @@ const LIST: usize = 8;
 const UNSHOWN: [&str; 4] = ["status", "steps", "usage", "sealed"];
 /// The most agents at the same time that the page may ask for.
 const MOST_JOBS: usize = 8;
-/// Who the caller is. A run of a person has none of them.
+/// The variables that identify a caller. A run of a person has none of them.
 const NAMES: [&str; 6] = [
     "QUIPU_ROLE",
     "QUIPU_UNIT",
@@ -45,7 +45,7 @@ const NAMES: [&str; 6] = [
 #[derive(Default)]
 pub struct Runs(Mutex<Option<Run>>);
 
-/// What to run. Without a step, everything that is ready.
+/// The job to run. Without a step, everything that is ready.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Order {

@@ -1,4 +1,4 @@
-//! Where a project with sessions stands: its state, and the delegations that are under way.
+//! The state of a project with sessions, and the delegations that are under way.
 
 use quipu_contract::{Actor, Form};
 use quipu_protocol::{get_state, resolve_form, survey_delegations};

@@ -36,7 +36,7 @@ pub(super) fn world(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> {
         .sections()
         .iter()
         .filter(|s| s.level > 1 && !HISTORY.contains(&s.title.as_str()))
-        // What others have finished is found by matching, if it serves the task.
+        // Matching finds the finished tasks of other agents, if they serve this one.
         .filter(|s| waking.task.is_none() || !ACTIVITY.contains(&s.title.as_str()))
     {
         let body = plain(document.slice(&section.body));

@@ -546,7 +546,7 @@ const DENIED_WRITES: &[&str] = &[
     "split -l 1 new/glossary.md outline.md; mv -t . /x/outline.md",
     "cat new/glossary.md | sponge outline.md",
     "gzip meta/glossary.md",
-    // What sets up the hosts of agents.
+    // Files that set up the hosts of agents.
     "rm -rf .claude",
     "rm .claude/*.json",
     "mv .claude /tmp/x",
