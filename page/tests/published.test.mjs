@@ -1,11 +1,11 @@
-// A published book in a real browser, opened from disk: searching, links to the source, and hostile chapters.
+// A published book in a real browser, opened from disk: searching, the theme, copying, printing, links to the source, and hostile chapters.
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch, project } from './stage.mjs';
+import { launch, project, serve } from './stage.mjs';
 
 const HOSTILE = `# Leases </script><script>alert(1)</script>
 
@@ -25,7 +25,7 @@ before(async () => {
   book = project('published');
   book.quipu('init', '--profile', 'book');
   book.write('source/lease.rs', 'fn take() {}\nfn expire() {}\n');
-  book.write('chapters/ch01.md', '# Cords\n\nA runner reads a cord.\n\n<!-- CHAPTER_FINAL -->\n');
+  book.write('chapters/ch01.md', '# Cords\n\nA runner reads a cord.\n\n```rust\nfn main() {\n    read(\"a <cord>\");\n}\n```\n\n<!-- CHAPTER_FINAL -->\n');
   book.write('chapters/ch02.md', HOSTILE);
   book.quipu('append', 'meta/glossary.md', '--text', '| lease | a right that ends </script> by itself | ch02 | |');
   book.quipu('publish');
@@ -64,7 +64,78 @@ test('the box of a page searches all of them, in both languages', async () => {
   assert.deepEqual(wrong, []);
 });
 
-test('no page but the search page runs a script, whatever is in it', async () => {
+test('a chosen theme is kept on every page, and automatic follows the system', async () => {
+  const { page, wrong } = await open({ colorScheme: 'dark' });
+  const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const dark = await paper();
+  await page.getByRole('combobox', { name: 'Theme' }).selectOption('Light');
+  const light = await paper();
+  assert.notEqual(light, dark);
+  await page.goto(page.url().replace('ch01.html', 'index.html'));
+  assert.equal(await paper(), light);
+  await page.goto(page.url().replace('index.html', 'source/lease.rs.html'));
+  assert.equal(await paper(), light);
+  assert.equal(await page.getByRole('combobox', { name: 'Theme' }).inputValue(), 'light');
+  await page.getByRole('combobox', { name: 'Theme' }).selectOption('Auto');
+  assert.equal(await paper(), dark);
+  assert.deepEqual(wrong, []);
+});
+
+test('all chapters stand beside the text, and the one that is open is marked', async () => {
+  const { page, wrong } = await open({ viewport: { width: 1280, height: 800 } });
+  const list = page.getByRole('navigation', { name: 'Contents', exact: true });
+  assert.equal(await list.locator('[aria-current="page"]').textContent(), 'Cords');
+  assert.equal(await page.textContent('.number'), 'Chapter 1');
+  const [beside, text] = [await list.boundingBox(), await page.locator('main').boundingBox()];
+  assert.ok(beside.x + beside.width <= text.x && beside.y < 300, JSON.stringify([beside, text]));
+  await list.getByRole('link', { name: /Leases/ }).click();
+  assert.equal(await page.textContent('.number'), 'Chapter 2');
+  await page.setViewportSize({ width: 390, height: 844 });
+  assert.equal(await list.isVisible(), false);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  assert.deepEqual(wrong, []);
+});
+
+test('code is copied as it was written, from disk and from the page of the project', async () => {
+  const server = await serve(book.folder);
+  const { page } = await open({ permissions: ['clipboard-read', 'clipboard-write'] });
+  const copied = async () => {
+    await page.locator('pre').hover();
+    await page.getByRole('button', { name: 'Copy' }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    return page.evaluate(() => navigator.clipboard.readText());
+  };
+  try {
+    assert.equal(await copied(), 'fn main() {\n    read("a <cord>");\n}');
+    const { book: made } = await (await fetch(`${server.origin}/api/now`, { headers: { authorization: `Bearer ${server.token}` } })).json();
+    const errors = [];
+    page.removeAllListeners('request');
+    page.on('console', (message) => { if (message.type() === 'error') errors.push(message.text()); });
+    await page.goto(`${server.origin}${made.contents}`);
+    await page.click('main a');
+    assert.equal(await copied(), 'fn main() {\n    read("a <cord>");\n}');
+    await page.getByRole('combobox', { name: 'Theme' }).selectOption('Dark');
+    // The browser asks for an icon that no book has.
+    assert.deepEqual(errors.filter((text) => !text.includes('404')), []);
+  } finally {
+    await server.stop();
+  }
+});
+
+test('one page has the whole book, and prints it', async () => {
+  const { page, wrong } = await open();
+  await page.goto(page.url().replace('ch01.html', 'index.html'));
+  await page.getByRole('link', { name: /whole book on one page/ }).click();
+  assert.deepEqual(await page.locator('article h1').allTextContents(), ['Cords', 'Leases </script><script>alert(1)</script>']);
+  await page.evaluate(() => { globalThis.print = () => { document.title = 'printed'; }; });
+  await page.getByRole('button', { name: 'Print' }).click();
+  assert.equal(await page.title(), 'printed');
+  await page.emulateMedia({ media: 'print' });
+  assert.equal(await page.locator('header').isVisible(), false);
+  assert.deepEqual(wrong, []);
+});
+
+test('a page runs the scripts of the publisher and no other, whatever is in it', async () => {
   const { page } = await open();
   const runs = () => page.evaluate(() => {
     const script = document.createElement('script');

@@ -46,6 +46,8 @@ pub enum Form {
     GlossaryPage,
     /// The page that searches all others.
     SearchPage,
+    /// All chapters on one page, for printing.
+    PrintPage,
     /// The source files that chapters cite, as pages.
     SourcePage,
     /// Anomalies of a flow, one section each.
@@ -88,7 +90,7 @@ pub enum Form {
 }
 
 impl Form {
-    pub const ALL: [Form; 37] = [
+    pub const ALL: [Form; 38] = [
         Form::Identity,
         Form::State,
         Form::Todos,
@@ -107,6 +109,7 @@ impl Form {
         Form::Ebook,
         Form::GlossaryPage,
         Form::SearchPage,
+        Form::PrintPage,
         Form::SourcePage,
         Form::Audit,
         Form::Manuscript,
@@ -149,6 +152,7 @@ impl Form {
             Form::Ebook => "ebook",
             Form::GlossaryPage => "glossary-page",
             Form::SearchPage => "search-page",
+            Form::PrintPage => "print-page",
             Form::SourcePage => "source-page",
             Form::Audit => "audit",
             Form::Manuscript => "manuscript",

@@ -38,6 +38,23 @@ pub(crate) struct Edition<'e> {
     /// Returns the address of a line of a source file. `None` if the edition publishes no source
     /// files.
     pub source: Option<&'e SourceLink<'e>>,
+    /// Whether all chapters are on one page. Then every ID begins with its chapter.
+    pub one_page: bool,
+}
+
+impl Edition<'_> {
+    fn prefix(&self, at: usize) -> String {
+        if self.one_page {
+            id_prefix(at)
+        } else {
+            String::new()
+        }
+    }
+}
+
+/// Returns the beginning of the IDs of the chapter at `at` on a page with all chapters.
+pub(crate) fn id_prefix(at: usize) -> String {
+    format!("c{}-", at + 1)
 }
 
 /// Renders the chapter at `at`. Also returns remarks about content that could not be rendered.
@@ -246,11 +263,10 @@ impl Setter<'_> {
     fn start(&mut self, tag: Tag<'_>, start: usize) {
         match tag {
             Tag::Heading { level, .. } => {
-                let id = self
-                    .ids
-                    .get(&start)
-                    .filter(|id| !id.is_empty())
-                    .map(|id| format!(" id=\"{}\"", escaped(id)));
+                let id =
+                    self.ids.get(&start).filter(|id| !id.is_empty()).map(|id| {
+                        format!(" id=\"{}{}\"", self.edition.prefix(self.at), escaped(id))
+                    });
                 self.out
                     .push_str(&format!("<{}{}>", tag_of(level), id.unwrap_or_default()));
             }
@@ -576,14 +592,14 @@ impl Setter<'_> {
                         ),
                     );
                 }
-                let page = if at == self.at {
+                let page = if at == self.at || self.edition.one_page {
                     String::new()
                 } else {
                     (self.edition.address)(at)
                 };
                 match id {
-                    Some(id) => Some(format!("{page}#{}", encoded(id))),
-                    None if page.is_empty() => Some("#text".to_owned()),
+                    Some(id) => Some(format!("{page}#{}{}", self.edition.prefix(at), encoded(id))),
+                    None if page.is_empty() => Some(format!("#{}text", self.edition.prefix(at))),
                     None => Some(page),
                 }
             }
@@ -683,10 +699,12 @@ impl Setter<'_> {
         } else {
             String::new()
         };
-        self.out.push_str(&format!("<sup><a id=\"_ref{number}{again}\" href=\"#_note{number}\" role=\"doc-noteref\">{number}</a></sup>"));
+        let prefix = self.edition.prefix(self.at);
+        self.out.push_str(&format!("<sup><a id=\"{prefix}_ref{number}{again}\" href=\"#{prefix}_note{number}\" role=\"doc-noteref\">{number}</a></sup>"));
     }
 
     fn finish(mut self) -> (String, Vec<Remark>) {
+        let prefix = self.edition.prefix(self.at);
         if !self.notes.is_empty() {
             self.out.push_str(&format!(
                 "<section class=\"notes\" role=\"doc-endnotes\" aria-label=\"{}\">\n<ol>\n",
@@ -695,13 +713,13 @@ impl Setter<'_> {
             for (at, note) in self.notes.iter().enumerate() {
                 let number = at + 1;
                 self.out.push_str(&format!(
-                    "<li id=\"_note{number}\">{}",
+                    "<li id=\"{prefix}_note{number}\">{}",
                     note.markup.trim_end()
                 ));
                 if note.references > 0 {
                     let back = self.words.back;
                     self.out.push_str(&format!(
-                        "\n<p class=\"back\"><a href=\"#_ref{number}\" role=\"doc-backlink\" aria-label=\"{back}\">↩</a></p>"
+                        "\n<p class=\"back\"><a href=\"#{prefix}_ref{number}\" role=\"doc-backlink\" aria-label=\"{back}\">↩</a></p>"
                     ));
                 }
                 self.out.push_str("</li>\n");

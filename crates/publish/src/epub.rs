@@ -46,6 +46,7 @@ pub(crate) fn bind(book: &Book, shelf: &Shelf<'_>, media: &Media<'_>) -> Vec<u8>
             address: &file_of,
             image: &image,
             source: None,
+            one_page: false,
         };
         let (text, _) = render(book, shelf, media, at, &edition);
         let also = see_also(book, shelf, at, &file_of);

@@ -21,7 +21,9 @@ mod links;
 mod markup;
 mod page;
 mod place;
+mod print;
 mod reference;
+mod script;
 mod search;
 mod shown;
 mod source;
@@ -38,7 +40,7 @@ pub use diagram::{diagrams_of, drawing_name};
 pub use image::images_of;
 pub use markup::escaped;
 pub use place::sources_of;
-pub use search::SCRIPT_HASHES;
+pub use script::{SCRIPT_HASHES, own_script};
 pub use shown::{MissingText, find_missing_text};
 
 use crate::image::Media;
@@ -103,6 +105,8 @@ pub struct Reference {
 #[derive(Debug, Clone)]
 pub struct Chapter {
     pub id: String,
+    /// Its number among the units of the book.
+    pub number: usize,
     /// The title if the text has no H1.
     pub title: String,
     /// The path of the text in the project. Relative links start from it.
@@ -122,6 +126,8 @@ pub struct Places {
     pub ebook: Option<String>,
     pub glossary: Option<String>,
     pub search: Option<String>,
+    /// The page with all chapters.
+    pub print: Option<String>,
     /// The folder of the source pages.
     pub sources: Option<String>,
 }
@@ -182,6 +188,12 @@ pub fn publish(book: &Book) -> Published {
     if let Some(here) = &book.places.search {
         made.files
             .insert(here.clone(), search::page(book, &shelf, here).into_bytes());
+    }
+    if let Some(here) = &book.places.print {
+        made.files.insert(
+            here.clone(),
+            print::page(book, &shelf, &media, here).into_bytes(),
+        );
     }
     for (path, text) in &book.sources {
         if let Some(here) = source::page_of(book, path) {

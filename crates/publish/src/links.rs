@@ -214,6 +214,21 @@ impl Volume<'_> {
             .any(|section| section.level == 1)
     }
 
+    /// Returns true if the title begins with a number of its own, such as `3.`, `Chapter 3` or
+    /// `第三章`.
+    pub fn is_numbered(&self) -> bool {
+        let title = self.title().trim_start().to_lowercase();
+        let after = title.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_listed =
+            after.len() < title.len() && after.starts_with(['.', ':', ')', '、', '．', '：']);
+        let is_chinese = title.starts_with('第')
+            && title
+                .chars()
+                .take(8)
+                .any(|c| matches!(c, '章' | '回' | '节'));
+        is_listed || is_chinese || title.starts_with("chapter ")
+    }
+
     /// Returns the H2 headings of the chapter.
     pub fn headings(&self) -> impl Iterator<Item = Heading<'_>> {
         let sections = self.source.sections().iter().zip(&self.ids);

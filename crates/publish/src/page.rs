@@ -1,17 +1,18 @@
 //! Builds the pages: chapters with navigation, the contents page, and the frame that all pages
 //! share.
 //!
-//! A page loads only the stylesheet and the images of the book. Only the search page has a script,
-//! and a content security policy forbids all others, so text from agents could not run even if the
-//! escaping failed.
+//! A page loads only the stylesheet and the images of the book. A content security policy names the
+//! hashes of the publisher's scripts and forbids all others, so text from agents could not run even
+//! if the escaping failed.
 
 use quipu_text::render_marker;
 
 use crate::body::{Edition, render};
 use crate::image::Media;
-use crate::links::Shelf;
+use crate::links::{Shelf, Volume};
 use crate::markup::{Markup, encoded, escaped, relative};
 use crate::reference::see_also;
+use crate::script::{self, own_script};
 use crate::source;
 use crate::words::words;
 use crate::{Book, PAGE_MARKER, Remark};
@@ -24,7 +25,7 @@ pub(crate) struct Sheet<'s> {
     pub here: &'s str,
     pub title: &'s str,
     pub class: &'s str,
-    /// The hash of the only script that may run, in the form of a content security policy.
+    /// The hash of a second script that may run, in the form of a content security policy.
     pub script: Option<&'s str>,
 }
 
@@ -46,6 +47,7 @@ pub(crate) fn chapter(
         address: &page_of,
         image: &to,
         source: Some(&source),
+        one_page: false,
     };
     let (text, remarks) = render(book, shelf, media, at, &edition);
 
@@ -83,11 +85,15 @@ pub(crate) fn chapter(
         }
         out.push_str("</ol>\n</nav>\n");
     }
-    out.push_str("<main id=\"text\">\n<article>\n");
+    out.push_str("<main id=\"text\">\n");
+    out.push_str(&number(book, volume));
+    out.push_str("<article>\n");
     out.push_str(&text);
     out.push_str("</article>\n");
     out.push_str(&see_also(book, shelf, at, &page_of));
-    out.push_str("</main>\n</div>\n");
+    out.push_str("</main>\n");
+    out.push_str(&chapter_list(book, shelf, here));
+    out.push_str("</div>\n");
     out.push_str(&format!(
         "<nav class=\"turn\" aria-label=\"{}\">\n",
         said.chapters
@@ -131,7 +137,8 @@ pub(crate) fn contents(book: &Book, shelf: &Shelf<'_>) -> String {
     for volume in &shelf.volumes {
         let page = to(&volume.chapter.page);
         out.push_str(&format!(
-            "<li><a href=\"{page}\">{}</a>",
+            "<li{}><a href=\"{page}\">{}</a>",
+            numbering(volume),
             escaped(volume.title())
         ));
         if volume.headings().next().is_some() {
@@ -148,22 +155,76 @@ pub(crate) fn contents(book: &Book, shelf: &Shelf<'_>) -> String {
         out.push_str("</li>\n");
     }
     out.push_str("</ol>\n</nav>\n");
-    if let Some(glossary) = book.glossary_page() {
-        out.push_str(&format!(
-            "<p class=\"ebook\"><a href=\"{}\">{}</a></p>\n",
-            to(glossary),
-            said.glossary
-        ));
-    }
-    if let Some(ebook) = &book.places.ebook {
-        out.push_str(&format!(
-            "<p class=\"ebook\"><a href=\"{}\">{}</a></p>\n",
-            to(ebook),
-            said.ebook
-        ));
-    }
+    out.push_str(&others(book, here));
     out.push_str("</main>\n");
     tail(out)
+}
+
+/// Returns the list of the parts of the book that are no chapters.
+fn others(book: &Book, here: &str) -> String {
+    let said = words(book.language);
+    let parts = [
+        (book.glossary_page(), said.glossary),
+        (book.places.print.as_deref(), said.one_page),
+        (book.places.ebook.as_deref(), said.ebook),
+    ];
+    let items: String = parts
+        .iter()
+        .filter_map(|(place, title)| {
+            let address = escaped(&encoded(&relative(here, (*place)?)));
+            Some(format!("<li><a href=\"{address}\">{title}</a></li>\n"))
+        })
+        .collect();
+    match items.is_empty() {
+        true => items,
+        false => format!("<ul class=\"others\">\n{items}</ul>\n"),
+    }
+}
+
+/// Returns the list of all chapters that is shown beside each of them on wide screens.
+fn chapter_list(book: &Book, shelf: &Shelf<'_>, here: &str) -> String {
+    let said = words(book.language);
+    let to = |place: &str| escaped(&encoded(&relative(here, place)));
+    let mut out = format!(
+        "<nav class=\"book\" aria-label=\"{0}\">\n<p>{0}</p>\n<ol>\n",
+        said.contents
+    );
+    for volume in &shelf.volumes {
+        let current = match volume.chapter.page == here {
+            true => " aria-current=\"page\"",
+            false => "",
+        };
+        out.push_str(&format!(
+            "<li{}><a href=\"{}\"{current}>{}</a></li>\n",
+            numbering(volume),
+            to(&volume.chapter.page),
+            escaped(volume.title())
+        ));
+    }
+    out.push_str("</ol>\n");
+    out.push_str(&others(book, here));
+    out.push_str("</nav>\n");
+    out
+}
+
+/// Returns the line with the chapter's number. It is empty if the title begins with a number.
+pub(crate) fn number(book: &Book, volume: &Volume<'_>) -> String {
+    if volume.is_numbered() {
+        return String::new();
+    }
+    let number = volume.chapter.number.to_string();
+    format!(
+        "<p class=\"number\">{}</p>\n",
+        words(book.language).chapter.replace('#', &number)
+    )
+}
+
+/// Returns the attribute of a chapter's item in a numbered list.
+pub(crate) fn numbering(volume: &Volume<'_>) -> String {
+    match volume.is_numbered() {
+        true => " class=\"own\"".to_owned(),
+        false => format!(" value=\"{}\"", volume.chapter.number),
+    }
 }
 
 /// Builds a page with the book's frame around the body.
@@ -219,7 +280,8 @@ fn head(book: &Book, title: &str, here: &str, script: Option<&str>) -> String {
         "<!doctype html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n",
         words(book.language).tag
     );
-    let scripts = script.map_or_else(|| "'none'".to_owned(), |hash| format!("'{hash}'"));
+    let second = script.map_or_else(String::new, |hash| format!(" '{hash}'"));
+    let scripts = format!("'{}'{second}", script::HASH);
     out.push_str(&format!(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"script-src {scripts}; connect-src 'none'; object-src 'none'; \
          frame-src 'none'; base-uri 'none'\">\n"
@@ -237,6 +299,7 @@ fn head(book: &Book, title: &str, here: &str, script: Option<&str>) -> String {
         "<link rel=\"stylesheet\" href=\"{}\">\n",
         escaped(&stylesheet)
     ));
+    out.push_str(&own_script(book.language));
     out
 }
 

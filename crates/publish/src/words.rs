@@ -32,6 +32,14 @@ pub(crate) struct Words {
     pub found: &'static str,
     pub nothing: &'static str,
     pub no_script: &'static str,
+    /// The line above a chapter. `#` is replaced by its number.
+    pub chapter: &'static str,
+    pub one_page: &'static str,
+    /// The name of the choice of a theme, and the choices: automatic, light, dark.
+    pub themes: [&'static str; 4],
+    pub copy: &'static str,
+    pub copied: &'static str,
+    pub print: &'static str,
 }
 
 pub(crate) fn words(language: Language) -> &'static Words {
@@ -66,7 +74,13 @@ static ENGLISH: Words = Words {
     search: "Search",
     found: "Found in # sections",
     nothing: "Nothing was found",
-    no_script: "Search needs JavaScript. Everything else in this book works without it.",
+    no_script: "Search needs JavaScript. The text of this book does not.",
+    chapter: "Chapter #",
+    one_page: "The whole book on one page, for printing",
+    themes: ["Theme", "Auto", "Light", "Dark"],
+    copy: "Copy",
+    copied: "Copied",
+    print: "Print",
 };
 
 static CHINESE: Words = Words {
@@ -94,5 +108,11 @@ static CHINESE: Words = Words {
     search: "搜索",
     found: "在 # 节中找到",
     nothing: "没有找到",
-    no_script: "搜索需要 JavaScript。本书其余部分不需要。",
+    no_script: "搜索需要 JavaScript，阅读正文不需要。",
+    chapter: "第 # 章",
+    one_page: "合为一页的全书，供打印",
+    themes: ["主题", "自动", "浅色", "深色"],
+    copy: "复制",
+    copied: "已复制",
+    print: "打印",
 };

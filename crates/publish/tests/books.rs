@@ -12,7 +12,7 @@ use std::process::Command;
 use quipu_contract::Language;
 use quipu_publish::{
     Book, Chapter, Places, Published, Reference, Term, diagrams_of, drawing_name, images_of,
-    publish, sources_of,
+    own_script, publish, sources_of,
 };
 
 /// One black pixel.
@@ -42,6 +42,7 @@ fn refer(from: &str, to: &str, about: &str) -> Reference {
 fn chapter(id: &str, text: &str) -> Chapter {
     Chapter {
         id: id.into(),
+        number: id.trim_start_matches("ch").parse().unwrap(),
         title: format!("Chapter {id}"),
         path: format!("chapters/{id}.md"),
         text: text.into(),
@@ -61,6 +62,7 @@ fn book(language: Language, chapters: Vec<Chapter>) -> Book {
         ebook: Some("publish/book.epub".into()),
         glossary: Some("publish/glossary.html".into()),
         search: Some("publish/search.html".into()),
+        print: Some("publish/print.html".into()),
         sources: Some("publish/source".into()),
     };
     Book {
@@ -156,6 +158,13 @@ fn text_of<'p>(made: &'p Published, path: &str) -> &'p str {
     std::str::from_utf8(&made.files[path]).unwrap()
 }
 
+/// A page without the publisher's own script, and with no other change.
+fn without_own_script(page: &str, language: Language) -> String {
+    let own = own_script(language);
+    assert_eq!(page.matches(&own).count(), 1, "{page}");
+    page.replace(&own, "")
+}
+
 fn lay_down(made: &Published, folder: &Path) {
     for (path, bytes) in &made.files {
         let place = folder.join(path);
@@ -209,9 +218,11 @@ fn real_checkers_find_nothing() {
             |code, _| code == 0,
         );
         for path in made.files.keys().filter(|path| path.ends_with(".html")) {
-            // An empty heading or paragraph is what the author wrote.
+            // An empty heading or paragraph is what the author wrote. `tidy` is older than ARIA 1.1,
+            // which has `aria-current`.
             let known = |line: &str| {
                 line.contains("trimming empty")
+                    || line.contains("proprietary attribute \"aria-current\"")
                     || !line.contains("Warning:") && !line.contains("Error:")
             };
             check(
@@ -232,7 +243,7 @@ fn the_same_book_gives_the_same_bytes() {
 #[test]
 fn pages_hold_the_chapter_and_nothing_of_the_workshop() {
     let made = publish(&english());
-    let page = text_of(&made, "publish/ch01.html");
+    let page = without_own_script(text_of(&made, "publish/ch01.html"), Language::En);
     assert!(page.ends_with("</html>\n<!-- HTML_COMPLETE -->\n"));
     for hidden in [
         "CHAPTER_FINAL",
@@ -328,7 +339,10 @@ fn places_in_the_source_lead_to_their_lines() {
             "{said}\n{remarks:#?}"
         );
     }
-    let source = text_of(&made, "publish/source/journal.rs.html");
+    let source = without_own_script(
+        text_of(&made, "publish/source/journal.rs.html"),
+        Language::En,
+    );
     assert!(
         source.contains("<span class=\"line\" id=\"L4\"><a href=\"#L4\">4</a><span class=\"c\">   of two lines */</span></span>"),
         "{source}"
@@ -412,19 +426,91 @@ fn the_search_page_holds_every_section() {
             page.matches("<script").count(),
             page.matches("</script>").count()
         ),
-        (2, 2)
+        (3, 3)
     );
     assert!(
         page.contains("[\"ch01.html#%E6%97%A5%E5%BF%97\",\"绳与结\",\"日志\","),
         "{page}"
     );
-    assert!(
-        page.contains("script-src 'sha256-")
-            && text_of(&made, "publish/ch01.html").contains("script-src 'none'")
+    let allowed = |path: &str| {
+        let page = text_of(&made, path);
+        page.split("script-src ")
+            .nth(1)
+            .unwrap()
+            .split(';')
+            .next()
+            .unwrap()
+            .matches("'sha256-")
+            .count()
+    };
+    assert_eq!(
+        (allowed("publish/search.html"), allowed("publish/ch01.html")),
+        (2, 1)
     );
     assert!(
         text_of(&made, "publish/ch01.html")
             .contains("<form role=\"search\" action=\"search.html\">")
+    );
+}
+
+#[test]
+fn chapters_stand_in_a_numbered_list_beside_each() {
+    let mut book = english();
+    book.chapters[1].number = 3;
+    let made = publish(&book);
+    let page = text_of(&made, "publish/ch02.html");
+    for shown in [
+        "<p class=\"number\">Chapter 3</p>\n<article>",
+        "<li value=\"1\"><a href=\"ch01.html\">Cords and knots</a></li>\n<li value=\"3\"><a href=\"ch02.html\" aria-current=\"page\">Leases</a></li>",
+        "<li><a href=\"glossary.html\">Glossary</a></li>",
+        "<li><a href=\"print.html\">The whole book on one page, for printing</a></li>",
+    ] {
+        assert!(page.contains(shown), "{shown}\n{page}");
+    }
+    // A title with a number of its own gets no second one.
+    for title in ["Chapter 3: Leases", "3. Leases", "第三章 租约"] {
+        book.chapters[1].text = format!("# {title}\n\nText.\n");
+        let made = publish(&book);
+        let page = text_of(&made, "publish/ch02.html");
+        assert!(
+            !page.contains("class=\"number\"") && page.contains("<li class=\"own\">"),
+            "{page}"
+        );
+    }
+    book.chapters[1].text = "# 1984 and after\n\nText.\n".into();
+    assert!(text_of(&publish(&book), "publish/ch02.html").contains("Chapter 3</p>"));
+}
+
+#[test]
+fn one_page_holds_the_whole_book_and_its_links_stay_there() {
+    let made = publish(&english());
+    let page = text_of(&made, "publish/print.html");
+    for shown in [
+        "<li value=\"2\"><a href=\"#c2-text\">Leases</a></li>",
+        "<div class=\"chapter\" id=\"c2-text\">\n<p class=\"number\">Chapter 2</p>\n<article>",
+        "<a href=\"#c2-leases\">the second chapter</a>",
+        "<a href=\"#c2-text\">a wikilink</a>",
+    ] {
+        assert!(page.contains(shown), "{shown}\n{page}");
+    }
+    let ids: Vec<&str> = page
+        .split(" id=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    for target in page
+        .split("href=\"#")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+    {
+        assert!(
+            ids.iter().any(|id| *id == target || target.contains('%')),
+            "{target}"
+        );
+    }
+    assert_eq!(
+        ids.len(),
+        ids.iter().collect::<std::collections::HashSet<_>>().len()
     );
 }
 
@@ -451,7 +537,7 @@ fn hostile_texts_do_no_harm() {
         .iter()
         .filter(|(path, _)| path.ends_with(".html"))
     {
-        let page = String::from_utf8_lossy(bytes).to_lowercase();
+        let page = without_own_script(&String::from_utf8_lossy(bytes), Language::En).to_lowercase();
         let page = match path.ends_with("search.html") {
             true => page
                 .replacen("<script type=\"application/json\"", "", 1)

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use quipu_contract::Language;
-use quipu_publish::{Book, Chapter, Places, find_missing_text, publish};
+use quipu_publish::{Book, Chapter, Places, find_missing_text, own_script, publish};
 use quipu_text::render_marker;
 
 use crate::parse::shortened;
@@ -40,8 +40,9 @@ fn set(page: &str, path: &str, text: &str, task: &RehearseTask) -> BTreeMap<Stri
         page.rsplit_once('/')
             .map_or(name.to_owned(), |(folder, _)| format!("{folder}/{name}"))
     };
-    let chapters = units.iter().map(|(id, title)| Chapter {
+    let chapters = units.iter().enumerate().map(|(at, (id, title))| Chapter {
         id: (*id).to_owned(),
+        number: at + 1,
         title: (*title).to_owned(),
         path: path.replace(own, id),
         text: if *id == own {
@@ -228,12 +229,14 @@ pub(crate) fn inspect(view: &View, page: &str, html: &str, task: &RehearseTask) 
         .map(|_| render_marker(quipu_publish::PAGE_MARKER))
         .unwrap_or_default();
     let body = html.trim_end().strip_suffix(&marker).unwrap_or(html);
+    // The publisher's own script, and only that: a second copy or another script is a fault.
+    let body = body.replacen(&own_script(l), "", 1);
     let mut left: Vec<String> = ["<script", "<!-- ", "](", "**"]
         .iter()
-        .filter(|sign| without_code(body).contains(**sign))
+        .filter(|sign| without_code(&body).contains(**sign))
         .map(|sign| fault(sign, say(l, "nothing of the workshop is left", "没有残留")))
         .collect();
-    if html.trim_end().len() == body.trim_end().len() {
+    if !html.trim_end().ends_with(&marker) {
         left.push(fault(
             say(l, "the end", "结尾"),
             &format!(

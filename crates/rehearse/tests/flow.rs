@@ -296,6 +296,24 @@ fn faults_are_found() {
             .read("qa/ch01-qa.md")
             .ends_with("<!-- QA_FAILED -->\n")
     );
+    // The publisher's own script is accepted, and no other: a changed one, or a second one.
+    for spoilt in [
+        page.replacen(
+            "'use strict';",
+            "'use strict';\nfetch('https://example.org');",
+            1,
+        ),
+        page.replacen("</article>", "<script>alert(1)</script></article>", 1),
+    ] {
+        assert_ne!(spoilt, page);
+        stage.write("publish/ch01.html", &spoilt);
+        stage.play("inspector", Some("ch01"));
+        let qa = stage.read("qa/ch01-qa.md");
+        assert!(
+            qa.contains("<script") && qa.ends_with("<!-- QA_FAILED -->\n"),
+            "{qa}"
+        );
+    }
     std::fs::remove_file(stage.at("chapters/ch02.md")).unwrap();
     stage.play("orchestrator-audit", None);
     assert!(

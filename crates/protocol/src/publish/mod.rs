@@ -213,7 +213,7 @@ fn collect_book(
         .cloned()
         .collect();
     let mut chapters = Vec::new();
-    for id in declared.into_iter().chain(others) {
+    for (at, id) in declared.into_iter().chain(others).enumerate() {
         let Some((path, text)) = final_texts.remove(&id) else {
             continue;
         };
@@ -231,6 +231,7 @@ fn collect_book(
             .to_owned();
         chapters.push(Chapter {
             id,
+            number: at + 1,
             title,
             path: path.as_str().to_owned(),
             text,
@@ -372,6 +373,7 @@ fn places(contract: &Contract) -> Result<Places, PublishError> {
         ebook: named(Form::Ebook),
         glossary: named(Form::GlossaryPage),
         search: named(Form::SearchPage),
+        print: named(Form::PrintPage),
         sources: folder(Form::SourcePage),
         contents,
         stylesheet,

@@ -22,7 +22,7 @@ use crate::answer::{Failure, exit};
 use crate::session::Session;
 
 /// The forms of the files of a book.
-const PARTS: [Form; 8] = [
+const PARTS: [Form; 9] = [
     Form::Page,
     Form::Contents,
     Form::Stylesheet,
@@ -30,6 +30,7 @@ const PARTS: [Form; 8] = [
     Form::Ebook,
     Form::GlossaryPage,
     Form::SearchPage,
+    Form::PrintPage,
     Form::SourcePage,
 ];
 

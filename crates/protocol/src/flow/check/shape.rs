@@ -178,6 +178,7 @@ fn check_page(
         language: project.contract.language,
         chapters: vec![Chapter {
             id: "chapter".into(),
+            number: 1,
             title: String::new(),
             path: shown.to_owned(),
             text: chapter.to_owned(),
