@@ -77,7 +77,7 @@ pub use session::capture::{
     record_last_message, record_request,
 };
 pub use session::conversation::{
-    Caller, HostProcess, begin_or_continue, find_session, record_call,
+    Caller, HostProcess, begin_or_continue, find_host_session, find_session, record_call,
 };
 pub use session::decisions::{Decision, NewDecision, decide, load_decisions, parse_decisions};
 pub use session::delegation::{

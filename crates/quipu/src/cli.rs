@@ -19,6 +19,9 @@ use crate::table::{GROUPS, Operation, TABLE};
 use crate::terminal;
 use crate::usage_errors::misuse;
 
+/// Operations that a host calls with the names of its agent.
+const CALLED_BY_PROGRAMS: [&str; 2] = ["hook", "mcp"];
+
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     if let Some(overview) = Overview::asked(&arguments) {
@@ -185,7 +188,11 @@ pub fn common() -> Vec<Arg> {
             .global(true)
             .help("Run as if started in this folder")
             .help_heading(heading),
-        text("as", "ROLE", "Act as this role [env: QUIPU_ROLE]"),
+        text(
+            "as",
+            "ROLE",
+            "Act as this role, or as a person [env: QUIPU_ROLE]",
+        ),
         text("unit", "UNIT", "Act for this unit [env: QUIPU_UNIT]"),
         text(
             "agent",
@@ -246,14 +253,13 @@ fn session(matches: &ArgMatches, operation: &str) -> Result<Session, Failure> {
         lease: variable("QUIPU_LEASE")?,
         session: variable("QUIPU_SESSION")?,
     };
+    if !CALLED_BY_PROGRAMS.contains(&operation) {
+        return Ok(Session::new(folder, flags, environment)?.with_names_of_host());
+    }
     // The flags of a host's hooks and MCP server are its defaults; the environment overrides them
     // for a particular task.
-    let flags = if ["hook", "mcp"].contains(&operation) {
-        flags.unless(&environment)
-    } else {
-        flags
-    };
-    Session::new(folder, flags, environment)
+    let environment = environment.without_person();
+    Session::new(folder, flags.unless(&environment), environment)
 }
 
 fn print_overview(overview: &Overview) -> u8 {

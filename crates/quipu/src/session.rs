@@ -5,12 +5,17 @@ use std::sync::{Arc, OnceLock};
 
 use quipu_contract::{Actor, ActorName, Form, ProjectPath, UnitId};
 use quipu_protocol::flow::{FlowCache, refresh_panel};
-use quipu_protocol::{Caller, KeptProject, Project, ProjectError, Sources, Terms, find_parent};
+use quipu_protocol::{
+    Caller, KeptProject, Project, ProjectError, Sources, Terms, find_host_session, find_parent,
+};
 use quipu_store::{LeaseToken, Options, StoreError};
 
 use crate::answer::{Failure, exit};
 use crate::calls::Watched;
 use crate::conflict_notice::{ConflictNotice, told_conflicts};
+
+/// The role name with which a person says who they are, below a host whose agent is in a session.
+pub const PERSON: &str = "person";
 
 /// The caller of an operation.
 #[derive(Debug, Clone)]
@@ -30,6 +35,9 @@ pub struct Session {
     /// The caller named only a unit, with `--unit`. The unit may then select the target; it does
     /// not identify the caller.
     pub means_unit: bool,
+    /// The caller gave no name, or only a unit: a person, unless a host with an open session started
+    /// this process.
+    pub is_nameless: bool,
     /// The conflict copies that existed when the project was opened.
     pub conflict_notice: OnceLock<ConflictNotice>,
     /// The reason why the project's shared store is not contacted, with the remedy.
@@ -77,6 +85,15 @@ impl Names {
             session: keep(self.session, &others.session),
         }
     }
+
+    /// Drops the role `person`: in the environment it is only a default, and a person may act as a
+    /// role.
+    pub fn without_person(self) -> Names {
+        Names {
+            role: self.role.filter(|role| role != PERSON),
+            ..self
+        }
+    }
 }
 
 impl Session {
@@ -84,6 +101,10 @@ impl Session {
     /// must be able to rely on it.
     pub fn new(folder: PathBuf, flags: Names, environment: Names) -> Result<Session, Failure> {
         let means_unit = flags.unit.is_some() && environment.unit.is_none();
+        let says_person = [&flags.role, &environment.role]
+            .into_iter()
+            .any(|role| role.as_deref() == Some(PERSON));
+        let environment = environment.without_person();
         let role = agree("--as", "QUIPU_ROLE", flags.role, environment.role)?;
         let unit = agree("--unit", "QUIPU_UNIT", flags.unit, environment.unit)?;
         // A subagent inherits the environment of its parent. Whether it is one, the project knows.
@@ -103,6 +124,16 @@ impl Session {
         } else {
             (None, parent)
         };
+        if role.as_deref() == Some(PERSON)
+            && let Some(agent) = flags.agent.as_ref().or(given.as_ref())
+        {
+            return Err(Failure::new(
+                exit::REFUSED,
+                format!("--as {PERSON} contradicts the agent `{agent}`"),
+                format!("omit --as {PERSON}"),
+            ));
+        }
+        let role = role.filter(|role| role != PERSON);
         let agent = agree("--agent", "QUIPU_AGENT", flags.agent, given)?;
         let bad =
             |e: quipu_contract::BadName| Failure::usage(e.to_string(), "--agent NAME, --as ROLE");
@@ -134,6 +165,7 @@ impl Session {
             None => None,
         };
         let means_unit = means_unit && role.is_none() && agent.is_none();
+        let is_nameless = !says_person && (means_unit || actor == Actor::Person);
         Ok(Session {
             folder,
             actor,
@@ -146,10 +178,39 @@ impl Session {
             offline: OnceLock::new(),
             door: None,
             means_unit,
+            is_nameless,
             input: None,
             json: false,
             kept: Arc::default(),
         })
+    }
+
+    /// Gives a caller without a name the names of the agent whose host started this process. A
+    /// command that an agent runs in its shell is then never taken for a person's.
+    pub fn with_names_of_host(self) -> Session {
+        if !self.is_nameless {
+            return self;
+        }
+        // A project that cannot be opened is reported by the operation itself.
+        let root = Project::find_root(&self.folder).ok();
+        let project = root.and_then(|root| self.open(&root).ok());
+        let host = project.and_then(|project| find_host_session(&project).ok().flatten());
+        let Some(host) = host else { return self };
+        let name = |name: &Option<String>| ActorName::parse_given(name.as_deref()?).ok();
+        let unit = host
+            .who
+            .unit
+            .as_deref()
+            .and_then(|unit| UnitId::parse(unit).ok());
+        Session {
+            actor: Actor::Agent {
+                role: name(&host.who.role),
+                unit: self.actor.unit().cloned().or(unit),
+                agent: name(&host.who.agent),
+            },
+            means_unit: false,
+            ..self
+        }
     }
 
     pub fn project(&self) -> Result<Arc<Project>, Failure> {
@@ -350,6 +411,22 @@ mod tests {
                 .actor,
             Actor::Person
         );
+    }
+
+    #[test]
+    fn a_person_says_so_and_an_agent_cannot() {
+        let person = |role, environment| Session::new(".".into(), names(role), environment);
+        let session = person(Some("person"), names(None)).unwrap();
+        assert!(session.actor == Actor::Person && !session.is_nameless);
+        assert!(person(None, names(None)).unwrap().is_nameless);
+        let claude = Names {
+            agent: Some("claude".into()),
+            ..Names::default()
+        };
+        assert!(person(Some("person"), claude).is_err());
+        assert!(person(Some("person"), names(Some("writer"))).is_err());
+        let writer = person(Some("writer"), names(Some("person"))).unwrap();
+        assert_eq!(writer.actor.role().unwrap().as_str(), "writer");
     }
 
     #[test]

@@ -131,6 +131,27 @@ pub fn find_session(
     Ok(found.map(|(session, _)| session.clone()))
 }
 
+/// Finds the open session of the host that started a caller who gives no name: the one that called
+/// last, if several conversations share the process.
+pub fn find_host_session(project: &Project) -> Result<Option<OpenSession>, WorkError> {
+    let sessions = project.store.sessions()?;
+    if sessions.is_empty() {
+        return Ok(None);
+    }
+    let around: Vec<_> = Ancestors::new().map(|(above, _)| above).collect();
+    let captured = load_captured_of(project, &sessions)?;
+    let is_above = |captured: &Captured| {
+        let process = captured.process.as_ref();
+        captured.is_hosted && process.is_some_and(|process| around.contains(process))
+    };
+    Ok(sessions
+        .into_iter()
+        .zip(captured)
+        .filter(|(_, captured)| is_above(captured))
+        .max_by_key(|(session, captured)| captured.called.unwrap_or(session.seq))
+        .map(|(session, _)| session))
+}
+
 /// Whether a session runs in another process of the program that started the caller.
 fn is_of_another_window(captured: &Captured, around: &[(HostProcess, String)]) -> bool {
     let Some(host) = captured.process.as_ref() else {

@@ -302,20 +302,36 @@ impl Call {
                 .into_iter()
                 .collect();
         }
-        let (mut commands, mut inputs) = (BTreeSet::new(), vec![&self.input]);
+        self.quipu_lines()
+            .iter()
+            .flat_map(|line| shell::quipu_commands(line, cwd))
+            .collect()
+    }
+
+    /// Whether it runs Quipu as a person, which only a person may do.
+    pub fn claims_person(&self, cwd: &Path) -> bool {
+        !self.is_own_tool()
+            && self
+                .quipu_lines()
+                .iter()
+                .any(|line| shell::claims_person(line, cwd))
+    }
+
+    /// The shell commands that mention Quipu.
+    fn quipu_lines(&self) -> Vec<String> {
+        let (mut lines, mut inputs) = (Vec::new(), vec![&self.input]);
         while let Some(input) = inputs.pop() {
             let texts = COMMANDS.iter().filter_map(|name| input.get(*name));
             let texts = texts.flat_map(|command| texts_in(command, |_| false));
-            for (_, text) in texts.filter(|(_, text)| text.contains("quipu")) {
-                commands.extend(shell::quipu_commands(text, cwd));
-            }
+            let texts = texts.map(|(_, text)| text.to_owned());
+            lines.extend(texts.filter(|text| text.to_lowercase().contains("quipu")));
             match input {
                 Value::Object(fields) => inputs.extend(fields.values()),
                 Value::Array(items) => inputs.extend(items),
                 _ => {}
             }
         }
-        commands
+        lines
     }
 
     /// Every effect on files that the call shows, in order. Quipu's own tools are judged when they

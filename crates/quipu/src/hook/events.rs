@@ -26,7 +26,7 @@ use super::verdict::Judge;
 use super::{after, capture, gate, subagent};
 use crate::answer::{Answer, Failure, exit};
 use crate::integrate::notices;
-use crate::session::Session;
+use crate::session::{PERSON, Session};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Event {
@@ -354,6 +354,13 @@ const LONGEST: Duration = Duration::from_secs(20);
 fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
     if let Some(refusal) = subagent::refusal(call, cwd, session) {
         return Ok(manner.denied(&refusal));
+    }
+    if call.claims_person(cwd) && project_at(cwd, session)?.is_some() {
+        return Ok(manner.denied(&Failure::new(
+            exit::REFUSED,
+            "an agent does not run Quipu as a person",
+            format!("ask the user to run it, or omit the role `{PERSON}`"),
+        )));
     }
     let mut judge = Judge::new(session);
     let deeds = call.deeds(cwd);

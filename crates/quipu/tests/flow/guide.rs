@@ -207,6 +207,7 @@ fn the_guide_of_the_fleet_is_followed_literally() {
             ] {
                 shell.env_remove(name);
             }
+            shell.env("QUIPU_ROLE", "person");
             if block.who == "postgres" {
                 shell.env(
                     "USER",

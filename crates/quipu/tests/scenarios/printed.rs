@@ -52,6 +52,7 @@ fn run(folder: &Path, actor: &[(&str, String)], line: &str) -> (i32, String) {
     ] {
         shell.env_remove(name);
     }
+    shell.env("QUIPU_ROLE", "person");
     shell.envs(actor.iter().map(|(name, value)| (name, value)));
     let output = shell.output().unwrap();
     let told = [output.stdout, output.stderr]

@@ -197,6 +197,9 @@ pub fn in_one_shell(
             shell.env_remove(variable);
         }
     }
+    // The test is the parent process of every hook, as a host would be. Commands without a name are
+    // a person's here, unless a scenario unsets this.
+    shell.env("QUIPU_ROLE", "person");
     // A scenario about shared stores gets an empty one; the others must behave the same on one.
     let server = steps
         .iter()

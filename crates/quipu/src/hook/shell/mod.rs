@@ -28,6 +28,7 @@ use stream::Stream;
 pub use word::{Piece, Word};
 
 use super::call::Deed;
+use crate::session::PERSON;
 
 /// More deeply nested commands are denied.
 const DEEPEST: usize = 8;
@@ -77,6 +78,15 @@ pub fn quipu_commands(command: &str, cwd: &Path) -> Vec<String> {
     shell.quipu_commands
 }
 
+/// Whether a shell command runs Quipu as a person: with `--as person`, or with `QUIPU_ROLE=person`.
+/// A role that cannot be known counts as `person`.
+pub fn claims_person(command: &str, cwd: &Path) -> bool {
+    let mut shell = Shell::new(cwd);
+    shell.run(command);
+    let unquoted = command.replace(['"', '\'', '\\'], "");
+    shell.claims_person || unquoted.contains(&format!("QUIPU_ROLE={PERSON}"))
+}
+
 /// Like `deeds`, for a command that is a list of words.
 pub fn deeds_of_words(words: &[String], cwd: &Path) -> Vec<Deed> {
     let mut shell = Shell::new(cwd);
@@ -105,6 +115,7 @@ struct Shell {
     loops: Stream,
     deeds: Vec<Deed>,
     quipu_commands: Vec<String>,
+    claims_person: bool,
     /// The number of files in copied folders.
     copied: usize,
     expanded: usize,
@@ -128,6 +139,7 @@ impl Shell {
             loops: Stream::default(),
             deeds: Vec::new(),
             quipu_commands: Vec::new(),
+            claims_person: false,
             copied: 0,
             expanded: 0,
             depth: 0,

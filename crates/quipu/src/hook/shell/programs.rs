@@ -8,6 +8,7 @@ use std::path::Path;
 use super::stream::{Stream, found};
 use super::word::{Piece, Word};
 use super::{How, PROCESS, Shell, assignment};
+use crate::session::PERSON;
 
 /// Words before a command that do not change its effect on files.
 const PREFIXES: &[&str] = &[
@@ -299,7 +300,12 @@ impl Shell {
                     .filter_map(target)
                     .for_each(|word| self.write(How::Change, &word));
             }
-            "quipu" => self.quipu_commands.extend(quipu_command(arguments)),
+            "quipu" => {
+                let roles = arguments.values(&["--as"]);
+                let is_person = |role: &Word| role.text().is_none_or(|role| role == PERSON);
+                self.claims_person |= roles.iter().any(is_person);
+                self.quipu_commands.extend(quipu_command(arguments));
+            }
             "ln" | "link" => self.link(arguments, &named),
             "mv" | "cp" | "install" | "rsync" => self.copy(arguments, &named),
             "patch" => self.patch(arguments, input),
