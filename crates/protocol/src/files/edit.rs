@@ -30,6 +30,8 @@ pub struct Draft<'p> {
     pub(crate) note: Option<Value>,
     /// Todos and decisions that the change adds, so that the caller can report them.
     pub made: Vec<Made>,
+    /// Next steps that the change drops without a step of the same text.
+    pub(crate) dropped_steps: Vec<String>,
     /// The change is a finish.
     pub(crate) at_finish: bool,
 }
@@ -67,6 +69,7 @@ impl<'p> Draft<'p> {
             files: BTreeMap::new(),
             note: None,
             made: Vec::new(),
+            dropped_steps: Vec::new(),
             at_finish: false,
         }
     }

@@ -246,12 +246,14 @@ impl Operate for Finish {
                 paths,
                 made,
                 closed,
+                dropped_steps,
             } => {
                 let summary = Summary {
                     project: &project,
                     material: &asked.material,
                     receipt: &receipt,
                     made: &made,
+                    dropped_steps: &dropped_steps,
                 };
                 let answer = summary.answer(ended.as_deref(), &paths, &closed);
                 let why = asked
@@ -276,12 +278,16 @@ struct Summary<'s> {
     material: &'s Material,
     receipt: &'s Receipt,
     made: &'s [Made],
+    dropped_steps: &'s [String],
 }
 
 impl Summary<'_> {
     fn answer(&self, ended: Option<&str>, paths: &[String], closed: &[OpenSession]) -> Answer {
         let zh = self.project.contract.language == Language::Zh;
-        let json = json!({"session": ended, "paths": paths, "made": self.made, "closed": closed});
+        let json = json!({
+            "session": ended, "paths": paths, "made": self.made, "closed": closed,
+            "dropped_steps": self.dropped_steps,
+        });
         let mut answer = receipt::with(self.receipt, json, self.text(zh));
         if let Some(id) = ended {
             answer = answer.say(if zh {
@@ -370,6 +376,10 @@ impl Summary<'_> {
                 "  {short}  {}\n",
                 quipu_contract::in_one_line(&made.title)
             ));
+        }
+        for step in self.dropped_steps {
+            let label = if zh { "不再是下一步：" } else { "no longer a next step: " };
+            text.push_str(&format!("  {label}{}\n", quipu_contract::in_one_line(step)));
         }
         text
     }

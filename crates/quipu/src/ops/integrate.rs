@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use clap::Args;
-use quipu_contract::{Contract, Privilege, nearest, unknown};
+use quipu_contract::{Contract, Language, Privilege, nearest, unknown};
 use quipu_protocol::{Project, render_difference};
 use serde_json::{Value, json};
 
@@ -58,7 +58,8 @@ impl Operate for Integrate {
         let root = Project::find_root(&session.folder)?;
         let contract = Project::load_contract(&root)?;
         let (data, text, notes) = self.change(&root, &contract, host)?;
-        Ok(notes.into_iter().fold(Answer::new(data, text), Answer::say))
+        let notes = notes.into_iter().chain(self.advice(&contract, !text.is_empty()));
+        Ok(notes.fold(Answer::new(data, text), Answer::say))
     }
 }
 
@@ -95,6 +96,7 @@ impl Integrate {
                 }
             }
         }
+        notes.extend(self.advice(&contract, !text.is_empty()));
         let mut answer = notes
             .into_iter()
             .fold(Answer::new(json!(all), text), Answer::say);
@@ -102,7 +104,18 @@ impl Integrate {
         Ok(answer)
     }
 
-    /// Changes one host. Returns the data, the difference and messages.
+    /// What to do with the files that were written.
+    fn advice(&self, contract: &Contract, is_changed: bool) -> Option<String> {
+        let is_written = is_changed && !self.dry_run && !self.remove;
+        is_written.then(|| match contract.language {
+            Language::Zh => "把这些文件提交到 git，同事的 Agent 就会遵守同样的规则".to_owned(),
+            Language::En => "commit these files to git, and your colleagues' agents follow the \
+                             same rules"
+                .to_owned(),
+        })
+    }
+
+    /// Changes one host. Returns the data, what is printed, and messages.
     fn change(
         &self,
         root: &Path,
@@ -114,23 +127,42 @@ impl Integrate {
         if !self.dry_run {
             notes.extend(change_host(root, host, &planned, self.remove)?);
         }
-        let text: String = planned.iter().map(difference).collect();
+        let difference: String = planned.iter().map(difference).collect();
         let files: Vec<_> = planned
             .iter()
             .map(|f| json!({"path": f.path, "act": f.act()}))
             .collect();
         let changed = planned.iter().filter(|f| f.act() != "same").count();
-        let data = json!({"host": host.name, "files": files, "difference": text});
-        notes.push(match (changed, self.dry_run) {
-            (0, _) => "nothing to change".to_owned(),
-            (_, true) => "dry run: nothing was written".to_owned(),
-            (changed, false) => crate::answer::count(changed, "file") + " written",
-        });
+        let data = json!({"host": host.name, "files": files, "difference": difference});
+        let zh = contract.language == Language::Zh;
+        let text = match self.dry_run {
+            true => difference,
+            false => planned.iter().filter_map(|file| told(file, zh)).collect(),
+        };
+        match (changed, self.dry_run, zh) {
+            (0, _, true) => notes.push("没有需要改动的内容".to_owned()),
+            (0, ..) => notes.push("nothing to change".to_owned()),
+            (_, true, true) => notes.push("试运行：没有写入任何内容".to_owned()),
+            (_, true, false) => notes.push("dry run: nothing was written".to_owned()),
+            _ => {}
+        }
         if let Some(note) = host.note.as_ref().filter(|_| !self.remove) {
             notes.push(Fillings::of(contract).fill_role(note));
         }
         Ok((data, text, notes))
     }
+}
+
+/// One line on a file that was written.
+fn told(file: &Planned, zh: bool) -> Option<String> {
+    let act = match (file.act(), zh) {
+        ("same", _) => return None,
+        ("created", true) => "新建",
+        ("removed", true) => "删除",
+        (_, true) => "更新",
+        (act, false) => act,
+    };
+    Some(format!("{act}  {}\n", file.path))
 }
 
 fn list(hosts: &[Host]) -> Answer {

@@ -46,7 +46,7 @@ pub struct Finish {
 #[serde(rename_all = "snake_case")]
 pub enum Closed {
     Done {
-        receipt: Receipt,
+        receipt: Box<Receipt>,
         session: Option<String>,
         /// Other unfinished sessions that this finish closed.
         closed: Vec<OpenSession>,
@@ -54,6 +54,8 @@ pub enum Closed {
         paths: Vec<String>,
         /// Todos and decisions that were added.
         made: Vec<Made>,
+        /// Earlier next steps that this finish replaced.
+        dropped_steps: Vec<String>,
     },
     Missing(Vec<Missing>),
     /// Dry run: the changes that would be written.
@@ -163,7 +165,7 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
         paths.sort();
         paths.dedup();
         Ok((
-            (paths, draft.made.clone()),
+            (paths, draft.made.clone(), draft.dropped_steps.clone()),
             Terms {
                 why,
                 lease: asked.lease.clone(),
@@ -171,7 +173,7 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
             },
         ))
     });
-    let ((paths, made), receipt) = match outcome {
+    let ((paths, made, dropped_steps), receipt) = match outcome {
         Err(WorkError::Unfinished(missing)) => return Ok(Closed::Missing(missing)),
         other => other?,
     };
@@ -184,11 +186,12 @@ pub fn finish(project: &Project, actor: &Actor, asked: &Finish) -> Result<Closed
         .map(|left| left.session)
         .collect();
     Ok(Closed::Done {
-        receipt,
+        receipt: Box::new(receipt),
         session: session.map(|s| s.id.clone()),
         closed,
         paths,
         made,
+        dropped_steps,
     })
 }
 

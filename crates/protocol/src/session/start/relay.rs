@@ -56,7 +56,7 @@ pub(super) fn identity(waking: &Waking<'_>) -> Result<Option<Block>, WorkError> 
                 } else {
                     ""
                 },
-                own,
+                &unquoted(own),
             ));
         }
     }

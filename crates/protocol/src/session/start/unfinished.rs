@@ -151,11 +151,14 @@ fn gather<'w>(waking: &Waking<'w>, session: &'w OpenSession, captured: Captured)
     let is_within = |e: &&LogEntry| e.seq > session.seq && next.is_none_or(|next| e.seq < next);
     let is_work =
         |e: &&LogEntry| e.who == session.who && !matches!(e.kind, Kind::Lease | Kind::Note);
+    // A finish that closed this session's successor was not this session's work.
+    let is_anothers = |e: &&LogEntry| ended_session(e).is_some_and(|id| id != session.id);
     let own: Vec<&LogEntry> = waking
         .recent
         .iter()
         .filter(is_work)
         .filter(is_within)
+        .filter(|e| !is_anothers(e))
         .collect();
     // The existence of a commit is always shown; its content only to actors that may read it.
     let hidden = |e: &LogEntry| LogEntry {
@@ -182,6 +185,13 @@ fn gather<'w>(waking: &Waking<'w>, session: &'w OpenSession, captured: Captured)
         count: own.len(),
         is_open,
     }
+}
+
+/// The session that a commit ended.
+fn ended_session(entry: &LogEntry) -> Option<&str> {
+    let ended = |path: &'_ String| path.starts_with("session ") && path.ends_with(" ends");
+    let path = entry.paths.iter().find(|path| ended(path))?;
+    path.strip_prefix("session ")?.strip_suffix(" ends")
 }
 
 /// Renders one entry: the first line, and the details below it.

@@ -62,6 +62,9 @@ pub(crate) fn close_state(
             .map_err(&file)?;
     }
     if !said.next.is_empty() || said.none.iter().any(|name| name == "next") {
+        let mut dropped = next_steps(&text);
+        dropped.retain(|step| !said.next.contains(step) && !said.did.contains(step));
+        draft.dropped_steps = dropped;
         text = set_value(
             &text,
             &at(&["progress", "next_steps"]),
@@ -135,6 +138,18 @@ pub(crate) fn close_state(
         draft.replace(&path, text)?;
     }
     Ok(Closure::Left)
+}
+
+fn next_steps(text: &str) -> Vec<String> {
+    let steps = JsonPointer::default().child("progress").child("next_steps");
+    let root = parse_json(text).ok();
+    let items = root.as_ref().and_then(|root| root.at(&steps));
+    items
+        .map(|steps| steps.items())
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|step| step.to_value().as_str().map(str::to_owned))
+        .collect()
 }
 
 /// Adds lines to the completed work.

@@ -40,7 +40,12 @@ pub fn finish_template(project: &Project, actor: &Actor) -> String {
         put(Section::Todos, &todo_lines(project, actor, zh));
     }
     if may(Form::State) {
-        put(Section::Next, "- …");
+        let next = if zh {
+            "- … <!-- 仍然有效的旧步骤要再写一遍 -->"
+        } else {
+            "- … <!-- repeat old steps that still hold -->"
+        };
+        put(Section::Next, next);
         put(Section::Notes, if zh { "- 无" } else { "- none" });
         put(Section::Facts, if zh { "- 无" } else { "- none" });
     }
