@@ -147,9 +147,9 @@ test('a failed step waits for a person, once, with what it blocks folded', async
   assert.equal(await yours.locator('.cause').count(), number('failed'));
   assert.equal(await page.getByText('Nothing waits for you').count(), 0);
   assert.equal(await page.locator('.cause .tag.s-blocked').count(), 0, 'blocked jobs are not listed beside their cause');
-  const retry = await yours.locator('.cause code').first().textContent();
+  const retry = await yours.locator('.cause details code').first().textContent();
   assert.match(retry, /^quipu run --step research --unit ch01 --by NAME/);
-  await yours.locator('summary').first().click();
+  await yours.locator('summary', { hasText: 'jobs wait for this' }).first().click();
   await yours.getByRole('link', { name: 'write · ch01' }).waitFor();
   await accessible(page, 'failed steps');
   assert.deepEqual(wrong, []);
@@ -567,6 +567,38 @@ test('a sheet, the timeline and who knows what come from memory', async () => {
   await page.locator('.card', { hasText: 'Pell' }).getByText('Joss cut the rope').waitFor();
   assert.equal(await page.getByText('who cut the rope').count(), 0, 'nobody knows it yet');
   await accessible(page, 'who knows what');
+  assert.deepEqual(wrong, []);
+});
+
+test('values over the chapters, the last meeting, relations and the continuity report', async () => {
+  const { page, at, wrong } = await stage(storied);
+  await at('story', { tab: 'people', name: 'Joss' });
+  await page.locator('.card', { hasText: 'Joss Arden' }).getByRole('link', { name: 'where' }).first().click();
+  const over = page.locator('.card', { hasText: 'Over the chapters: where' });
+  await over.getByText('prison').waitFor();
+  assert.deepEqual(await over.locator('li .row span:first-child').allTextContents(), ['the landing', 'prison']);
+  await page.getByLabel('With whom').fill('Pell');
+  await page.locator('.card', { hasText: 'Last met' }).getByRole('button', { name: 'Show' }).click();
+  await page.locator('.card', { hasText: 'Last met' }).getByText('who stands at the rail').waitFor();
+  await accessible(page, 'a sheet with a meeting');
+  // A thing without a section has its holder, and no place that leads nowhere.
+  await at('story', { tab: 'people', name: 'the brass key' });
+  await page.locator('.card', { hasText: 'the brass key' }).getByRole('link', { name: 'Pell' }).waitFor();
+  assert.equal(await page.getByText('null').count(), 0);
+  await at('story', { tab: 'relations' });
+  assert.equal(await page.locator('svg.relations path').count(), 2);
+  await at('story', { tab: 'relations', at: 'ch02' });
+  await page.locator('ul.list li', { hasText: 'friend' }).waitFor();
+  assert.equal(await page.locator('svg.relations path').count(), 1, 'they are enemies only later');
+  await accessible(page, 'relations');
+  await at('story', { tab: 'report' });
+  const inside = page.locator('.card', { hasText: 'Memory against itself' });
+  await inside.getByText('age: 41').waitFor();
+  await accessible(page, 'the continuity report');
+  await inside.getByRole('button', { name: 'It is meant' }).first().click();
+  await page.getByRole('textbox', { name: /Why are both right/ }).fill('He lies about it.');
+  await page.getByRole('dialog').getByRole('button', { name: 'It is meant' }).click();
+  await inside.getByText('None found.').waitFor();
   assert.deepEqual(wrong, []);
 });
 });

@@ -164,11 +164,14 @@ export function storied() {
 - knows: who cut the rope (from ch03)
 - age: 41 (from ch01)
 - age: 52 (from ch01)
+- friend: Pell (from ch02, until ch03)
+- enemy: Pell (from ch03)
 
 ## Pell
 - holds: the brass key (from ch02)
 - believes: Joss cut the rope (from ch01, until ch03)
 `);
+  made.write('manuscripts/ch01.md', '# The bridge\n\nJoss Arden finds the rope cut. He says nothing to Pell, who stands at the rail.\n\n<!-- CHAPTER_FINAL -->\n');
   made.write('chronicle.md', '# Chronicle\n\n## The bridge\n\n### ch01\n- when: 3 May 1911\n- Joss finds the rope cut\n');
   made.quipu('status', '--json');
   return made;

@@ -145,6 +145,15 @@ export function Elapsed({ since }) {
   return html`<span class="number">${took(Math.round((Date.now() - new Date(since).getTime()) / 1000))}</span>`;
 }
 
+/** A sentence of the engine: its names in code, its lines apart. */
+export function Sentence({ of }) {
+  const parts = of.split('`');
+  return html`<span class="sentence">${parts.length % 2 ? parts.map((part, nth) => (nth % 2 ? html`<code>${part}</code>` : part)) : of}</span>`;
+}
+
+/** What does the same on the command line, folded: the buttons are there for those who do not want it. */
+export const Shell = ({ of }) => html`<details class="small"><summary>${t('shell')}</summary><code>${of}</code></details>`;
+
 /** Where a rule is written. The project's own contract can be opened; built-in profiles are in the program. */
 export function RulePlace({ at }) {
   const [, line] = /^quipu\.toml:(\d+)$/.exec(at) ?? [];

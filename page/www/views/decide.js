@@ -2,7 +2,7 @@
 
 import { html, useState } from '../vendor/preact.js';
 import { call } from '../api.js';
-import { Dialog, Fault, FileLink, place, useAct } from '../ui.js';
+import { Dialog, Fault, FileLink, Sentence, place, useAct } from '../ui.js';
 import { own, said } from '../sentences.js';
 import { t } from '../words.js';
 
@@ -45,7 +45,7 @@ export function Decision({ job }) {
   return html`<div class="decision">
     <div><a href=${jobAt(job)}><strong>${named(job)}</strong></a> ${job.title && html`<span class="muted">${own(job.title)}</span>`}
       <p>${own(job.about)}</p>
-      ${!job.gate && job.why.map((line) => html`<p class="small">${said(line)}</p>`)}
+      ${!job.gate && job.why.map((line) => html`<p class="small"><${Sentence} of=${said(line)} /></p>`)}
       ${reads.length > 0 && html`<p class="small">${t('gate.read')} ${reads.map((path) => html`<${FileLink} path=${path} /> `)}</p>`}
     </div>
     <div><${Decide} job=${job} /></div></div>`;

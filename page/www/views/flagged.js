@@ -2,7 +2,7 @@
 
 import { html, useState } from '../vendor/preact.js';
 import { call } from '../api.js';
-import { Difference, Dialog, Fault, Shown, useAct, useCall, useGet } from '../ui.js';
+import { Difference, Dialog, Fault, Sentence, Shell, Shown, useAct, useCall, useGet } from '../ui.js';
 import { said } from '../sentences.js';
 import { t } from '../words.js';
 
@@ -43,12 +43,12 @@ export function Flagged({ path, open }) {
   const flag = found.data?.flag;
   if (!flag) return html`<${Fault} error=${found.error} />`;
   return html`<div class="flagged">
-    <p class="fault">${path} ${said(flag.what)}${flag.line && ` (${t('line', flag.line)})`}</p>
-    <p class="small">${t('flag.remedy')} <code>${flag.remedy}</code></p>
+    <p class="fault">${path} <${Sentence} of=${said(flag.what)} />${flag.line && ` (${t('line', flag.line)})`}</p>
     <div class="buttons">
       ${!open && html`<button type="button" aria-expanded=${seen} onClick=${() => setSeen(!seen)}>${t('flag.show')}</button>`}
       ${flag.restore && html`<button type="button" class="main" onClick=${() => setAsking('restore')}>${t('flag.restore')}</button>`}
       ${flag.accept && html`<button type="button" onClick=${() => setAsking('accept')}>${t('flag.accept')} …</button>`}</div>
+    <${Shell} of=${flag.remedy} />
     ${seen && html`<h3>${t('flag.change')}</h3><${Edit} path=${path} known=${Boolean(flag.version)} />`}
     ${asking === 'restore' && html`<${RestoreEdit} path=${path} onClose=${() => setAsking(null)} />`}
     ${asking === 'accept' && html`<${AcceptEdit} path=${path} onClose=${() => setAsking(null)} />`}</div>`;

@@ -1,7 +1,7 @@
 // Flow: units and steps with their states, and everything about one job.
 
 import { html, useLayoutEffect, useRef } from '../vendor/preact.js';
-import { Elapsed, Empty, FileLink, Hint, Shown, Sign, StateTag, Tabs, When, count, go, useGet } from '../ui.js';
+import { Elapsed, Empty, FileLink, Hint, Sentence, Shown, Sign, StateTag, Tabs, When, count, go, useGet } from '../ui.js';
 import { useRoving } from '../keys.js';
 import { Decide, decides, jobAt, named } from './decide.js';
 import { RunButton } from './run.js';
@@ -46,13 +46,13 @@ function Overview({ data, query }) {
     <p class="row wrap"><${StateTag} state=${job.state} /> ${job.through.length > 0 && html`<span class="small muted">← ${job.through.join(', ')}</span>`}</p>
     ${decides(job) && html`<${Decide} job=${job} />`}
     ${runs(job) && html`<div class="buttons"><${RunButton} job=${job} main=${!decides(job)} again=${job.state === 'done'} label=${t(`run.${job.state}`)} /></div>`}
-    ${job.why.length > 0 && html`<h3>${t('job.why')}</h3><ul>${job.why.map((line) => html`<li>${said(line)}</li>`)}</ul>`}
+    ${job.why.length > 0 && html`<h3>${t('job.why')}</h3><ul>${job.why.map((line) => html`<li><${Sentence} of=${said(line)} /></li>`)}</ul>`}
     ${job.outputs.length > 0 && html`<h3>${t('job.outputs')}</h3><ul>${job.outputs.map((path) => html`<li><${FileLink} path=${path} /></li>`)}</ul>`}
     ${(verdict || note) && html`<h3>${t('job.verdict')}</h3>
       <p>${t(`ruling.${verdict?.ruling ?? note?.ruling}`)}${note?.agent && ` · ${note.agent}`}${note?.usage && ` · ${count(note.usage.input)} + ${count(note.usage.output)} ${t('tokens')}`}
       ${fact && html` · <a href=${`#/journal?seq=${fact.seq}`}>@${fact.seq}</a> <${When} at=${fact.at} />`}</p>
-      ${(verdict?.why ?? note?.why) && html`<p class="said">${said(verdict?.why ?? note?.why)}</p>`}`}
-    ${data.fault && html`<h3>${t('job.fault')}</h3><p class="said">${said(data.fault)}</p>`}
+      ${(verdict?.why ?? note?.why) && html`<p class="said"><${Sentence} of=${said(verdict?.why ?? note?.why)} /></p>`}`}
+    ${data.fault && html`<h3>${t('job.fault')}</h3><p class="said"><${Sentence} of=${said(data.fault)} /></p>`}
     ${note?.denied?.length > 0 && html`<h3>${t('job.denied')}</h3><ul>${note.denied.map((line) => html`<li class="small"><code>${line}</code></li>`)}</ul>`}
     ${note?.dropped?.length > 0 && html`<h3>${t('job.dropped')}</h3><ul>${note.dropped.map((line) => html`<li class="small"><code>${line}</code></li>`)}</ul>`}
     ${note?.reads?.length > 0 && html`<h3>${t('job.read')}</h3><ul>${note.reads.map((one) => html`<li><${FileLink} path=${one.path} anchor=${one.section} at=${one.version} /></li>`)}</ul>`}
@@ -97,7 +97,7 @@ function Cell({ cell, query, label, running }) {
 /** What stops the flow, each with the jobs that wait for it, folded. */
 function Causes({ causes }) {
   if (causes.length === 0) return null;
-  return html`<section class="card attention causes" aria-label=${t('flow.causes')}><h2>${t('flow.causes')}</h2><ul class="list">${causes.slice(0, 8).map((job) => html`<li><div class="row wrap"><${StateTag} state=${job.state} /><a href=${jobAt(job)}><strong>${named(job)}</strong></a> <span class="small">${said(job.why[0])}</span></div>
+  return html`<section class="card attention causes" aria-label=${t('flow.causes')}><h2>${t('flow.causes')}</h2><ul class="list">${causes.slice(0, 8).map((job) => html`<li><div class="row wrap"><${StateTag} state=${job.state} /><a href=${jobAt(job)}><strong>${named(job)}</strong></a> <span class="small"><${Sentence} of=${said(job.why[0])} /></span></div>
     ${job.blocks.all > 0 && html`<details><summary>${t('now.blocks', count(job.blocks.all))}</summary><ul class="plainlist columns3">${job.blocks.shown.map((one) => html`<li><a href=${jobAt(one)}>${named(one)}</a></li>`)}</ul></details>`}</li>`)}</ul>
     ${causes.length > 8 && html`<p class="small muted">${t('and.more', count(causes.length - 8))}</p>`}</section>`;
 }

@@ -1,7 +1,8 @@
 // Who a person of the story is, what happens when, and who knows what: as memory and manuscripts say.
 
 import { html, useEffect, useState } from '../vendor/preact.js';
-import { Card, Empty, FileLink, Shown, go, useCall, useGet } from '../ui.js';
+import { call } from '../api.js';
+import { Card, Dialog, Empty, Fault, FileLink, Shown, go, place, useAct, useCall, useGet } from '../ui.js';
 import { t } from '../words.js';
 
 export function Place({ at }) {
@@ -13,20 +14,36 @@ export const Level = ({ of }) => (of ? html`<span class="tag level-${of}">${t(`l
 
 const Period = ({ of }) => (of?.from || of?.until ? html` <span class="tag">${[of.from && t('from', of.from), of.until && t('until', of.until)].filter(Boolean).join(', ')}</span>` : null);
 
+/** The question whether a contradiction is meant. `within`: the file with the sentence, if it has one. */
+export function Waive({ id, within }) {
+  const { busy, error, act } = useAct();
+  const [asking, setAsking] = useState(false);
+  const [why, setWhy] = useState('');
+  const send = async (event) => {
+    event.preventDefault();
+    if (await act(() => call('waive', { id, why, in: within }))) setAsking(false);
+  };
+  return html`<div class="buttons"><button type="button" onClick=${() => setAsking(true)}>${t('waive')} …</button></div>
+    ${asking && html`<${Dialog} title=${`${t('waive')}: ${id}`} onClose=${() => setAsking(false)}><form onSubmit=${send}>
+      <label>${t('waive.why')}<textarea rows="3" required value=${why} onInput=${(e) => setWhy(e.target.value)}></textarea></label><${Fault} error=${error} />
+      <div class="buttons"><button class="main" disabled=${busy || !why.trim()}>${t('waive')}</button><button type="button" onClick=${() => setAsking(false)}>${t('cancel')}</button></div></form></${Dialog}>`}`;
+}
+
 /** Fields that narrow a view. The address has them, so that a view can be linked to. */
-function Fields({ query, fields }) {
+export function Fields({ query, fields }) {
   const [given, setGiven] = useState(query);
   const names = useGet('names');
   useEffect(() => { setGiven(query); }, [JSON.stringify(query)]);
   const send = (event) => { event.preventDefault(); go('story', given); };
   return html`<form class="row wrap filters" onSubmit=${send}>
-    ${fields.includes('name') && html`<label class="grow"><span class="label">${t('novel.name')}</span><input type="search" list="names" value=${given.name ?? ''} onInput=${(e) => setGiven({ ...given, name: e.target.value })} /></label>
+    ${fields.includes('name') && html`<label class="grow"><span class="label">${t('novel.name')}</span><input type="search" list="names" value=${given.name ?? ''} onInput=${(e) => setGiven({ ...given, name: e.target.value, key: undefined, other: undefined })} /></label>
       <datalist id="names">${names.data?.names.map((name) => html`<option value=${name}></option>`)}</datalist>`}
     ${fields.includes('at') && html`<label><span class="label">${t('novel.at')}</span><input type="search" value=${given.at ?? ''} placeholder="ch03" onInput=${(e) => setGiven({ ...given, at: e.target.value })} /></label>`}
     <button class="main">${t('novel.show')}</button></form>`;
 }
 
-const Fact = ({ of }) => html`<li><div class="row wrap">${of.key && html`<strong>${of.key}</strong>`}<span>${of.value}</span><${Period} of=${of.period} /><${Level} of=${of.level} /></div>
+/** The key of a fact leads to its values over the chapters. */
+const Fact = ({ of, owner }) => html`<li><div class="row wrap">${of.key && html`<a href=${place('story', { tab: 'people', name: owner, key: of.key })}><strong>${of.key}</strong></a>`}<span>${of.value}</span><${Period} of=${of.period} /><${Level} of=${of.level} /></div>
   <p class="small"><${Place} at=${of.at} />${of.source && html` ← <code class="path">${of.source}</code>`}</p></li>`;
 
 function Appearances({ of }) {
@@ -38,16 +55,39 @@ function Appearances({ of }) {
     <ul class="bars chapters">${chapters.map(([chapter, times]) => html`<li><span>${t('chapter.nth', chapter)}</span><span class="score" aria-hidden="true"><span style=${{ width: `${(100 * times) / most}%` }}></span></span><span class="number">${times}</span></li>`)}</ul>`;
 }
 
-function SheetOf({ name, at }) {
+function Progression({ name, fact }) {
+  const found = useCall('story progression', { name, key: fact });
+  return html`<${Shown} from=${found}>${({ values }) => html`<${Card} title=${t('novel.over', fact)}><ol class="list">${values.map((one) => html`<li><div class="row wrap"><span>${one.value}</span><${Period} of=${one.period} /></div>
+    <p class="small"><${Place} at=${one.at} /></p></li>`)}</ol></${Card}>`}</${Shown}>`;
+}
+
+function Met({ name, query }) {
+  const [other, setOther] = useState(query.other ?? '');
+  const ask = (event) => { event.preventDefault(); go('story', { ...query, other }); };
+  return html`<${Card} title=${t('novel.met')}><form class="row wrap filters" onSubmit=${ask}>
+      <label class="grow"><span class="label">${t('novel.other')}</span><input type="search" list="names" value=${other} onInput=${(e) => setOther(e.target.value)} /></label><button>${t('novel.show')}</button></form>
+    ${query.other && html`<${LastMet} key=${query.other} one=${name} other=${query.other} />`}</${Card}>`;
+}
+
+function LastMet({ one, other }) {
+  const found = useCall('story met', { one, other });
+  return html`<${Shown} from=${found}>${({ met }) => (met === null ? html`<${Empty}>${t('novel.nevermet')}</${Empty}>`
+    : html`<p><strong>${met.point}</strong> ${met.scene} <span class="small"><${Place} at=${met.at} /></span></p>
+      ${met.passages.map((passage) => html`<blockquote>${passage.text} <span class="small"><${Place} at=${passage.at} /></span></blockquote>`)}`)}</${Shown}>`;
+}
+
+function SheetOf({ name, at, query }) {
   const sheet = useCall('story sheet', { name, at: at || undefined });
   return html`<${Shown} from=${sheet}>${(data) => html`<div class="stacks"><div><${Card} title=${data.name}>
-      <p class="small">${data.names.slice(1).join(', ')} <${Place} at=${data.at} /></p>
-      ${data.facts.length === 0 ? html`<${Empty}>${t('novel.nofacts')}</${Empty}>` : html`<ul class="list">${data.facts.map((fact) => html`<${Fact} of=${fact} />`)}</ul>`}</${Card}></div>
-    <div><${Card} title=${t('novel.appears')}><${Appearances} of=${data.appearances} /></${Card}></div></div>`}</${Shown}>`;
+      <p class="small">${data.names.slice(1).join(', ')} ${data.at && html`<${Place} at=${data.at} />`}</p>
+      ${data.facts.length + data.about.length === 0 ? html`<${Empty}>${t('novel.nofacts')}</${Empty}>` : html`<ul class="list">${data.facts.map((fact) => html`<${Fact} of=${fact} owner=${data.name} />`)}
+        ${data.about.map((one) => html`<li><div class="row wrap"><strong>${one.what}</strong><a href=${place('story', { tab: 'people', name: one.who })}>${one.who}</a><${Period} of=${one.fact.period} /></div><p class="small"><${Place} at=${one.fact.at} /></p></li>`)}</ul>`}</${Card}></div>
+    <div>${query.key && html`<${Progression} key=${query.key} name=${data.name} fact=${query.key} />`}
+      <${Card} title=${t('novel.appears')}><${Appearances} of=${data.appearances} /></${Card}><${Met} name=${data.name} query=${query} /></div></div>`}</${Shown}>`;
 }
 
 export const Sheet = ({ query }) => html`<${Fields} query=${query} fields=${['name', 'at']} />
-  ${query.name ? html`<${SheetOf} key=${query.name} name=${query.name} at=${query.at} />` : html`<${Empty}>${t('novel.pick')}</${Empty}>`}`;
+  ${query.name ? html`<${SheetOf} key=${query.name} name=${query.name} at=${query.at} query=${query} />` : html`<${Empty}>${t('novel.pick')}</${Empty}>`}`;
 
 export function Timeline({ query }) {
   const timeline = useCall('story timeline', { of: query.name || undefined });

@@ -2,7 +2,7 @@
 
 import { html, useEffect } from '../vendor/preact.js';
 import { call } from '../api.js';
-import { Card, Elapsed, Empty, Fault, FileLink, Hint, Shown, Sign, StateTag, When, count, fileAt, place, took, useAct, useGet, when } from '../ui.js';
+import { Card, Elapsed, Empty, Fault, FileLink, Hint, Sentence, Shell, Shown, Sign, StateTag, When, count, fileAt, place, took, useAct, useGet, when } from '../ui.js';
 import { Decide, Decision, decides, isPath, jobAt, named } from './decide.js';
 import { Flagged } from './flagged.js';
 import { Proposals } from './learned.js';
@@ -30,9 +30,9 @@ const MANY = 24;
 /** A job that stops others: why, what may be done, and what waits for it, folded. */
 const Cause = ({ job }) => html`<li class="cause">
   <div class="row wrap"><${StateTag} state=${job.state} /><a href=${jobAt(job)}><strong>${named(job)}</strong></a> ${job.title && html`<span class="muted">${own(job.title)}</span>`}</div>
-  ${job.why.slice(0, 4).map((line) => html`<p class="small">${said(line)}</p>`)}
+  ${job.why.slice(0, 4).map((line) => html`<p class="small"><${Sentence} of=${said(line)} /></p>`)}
   ${decides(job) && html`<${Decide} job=${job} />`}
-  ${job.retry && !job.objects && html`<div class="buttons"><${RunButton} job=${job} main=${true} label=${t('run.failed.again')} /></div><p class="small">${t('now.retry')} <code>${job.retry}</code></p>`}
+  ${job.retry && !job.objects && html`<div class="buttons"><${RunButton} job=${job} main=${true} label=${t('run.failed.again')} /><a class="button" href=${jobAt(job, 'transcript')}>${t('now.transcript')}</a></div><${Shell} of=${job.retry} />`}
   ${job.blocks?.all > 0 && html`<details><summary>${t('now.blocks', count(job.blocks.all))}</summary>
     <ul class="plainlist columns3">${job.blocks.shown.map((one) => html`<li><a href=${jobAt(one)}>${named(one)}</a></li>`)}</ul>
     ${job.blocks.all > job.blocks.shown.length && html`<p class="small muted">${t('and.more', count(job.blocks.all - job.blocks.shown.length))}</p>`}</details>`}
@@ -40,7 +40,7 @@ const Cause = ({ job }) => html`<li class="cause">
 
 const Stale = ({ job }) => html`<li>
   <div class="row wrap"><${StateTag} state="stale" /><a href=${jobAt(job)}><strong>${named(job)}</strong></a></div>
-  ${job.why.slice(0, 4).map((line) => html`<p class="small">${said(line)}</p>`)}
+  ${job.why.slice(0, 4).map((line) => html`<p class="small"><${Sentence} of=${said(line)} /></p>`)}
   ${job.through.length === 0 && html`<${Decide} job=${job} />`}
 </li>`;
 

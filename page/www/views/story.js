@@ -2,27 +2,13 @@
 
 import { html, useState } from '../vendor/preact.js';
 import { call } from '../api.js';
-import { Card, Dialog, Empty, Fault, Hint, Shown, Tabs, fileAt, go, useAct, useCall } from '../ui.js';
+import { Card, Empty, Fault, Hint, Shown, Tabs, fileAt, go, useAct, useCall } from '../ui.js';
 import { Plot } from '../plot.js';
-import { Knows, Level, Place, Sheet, Timeline } from './novel.js';
+import { Relations, Report } from './continuity.js';
+import { Knows, Level, Place, Sheet, Timeline, Waive } from './novel.js';
 import { Proposals } from './learned.js';
 import { said } from '../sentences.js';
 import { t } from '../words.js';
-
-/** The question whether a contradiction is meant. `within`: the file with the sentence, if it has one. */
-function Waive({ id, within }) {
-  const { busy, error, act } = useAct();
-  const [asking, setAsking] = useState(false);
-  const [why, setWhy] = useState('');
-  const send = async (event) => {
-    event.preventDefault();
-    if (await act(() => call('waive', { id, why, in: within }))) setAsking(false);
-  };
-  return html`<div class="buttons"><button type="button" onClick=${() => setAsking(true)}>${t('waive')} …</button></div>
-    ${asking && html`<${Dialog} title=${`${t('waive')}: ${id}`} onClose=${() => setAsking(false)}><form onSubmit=${send}>
-      <label>${t('waive.why')}<textarea rows="3" required value=${why} onInput=${(e) => setWhy(e.target.value)}></textarea></label><${Fault} error=${error} />
-      <div class="buttons"><button class="main" disabled=${busy || !why.trim()}>${t('waive')}</button><button type="button" onClick=${() => setAsking(false)}>${t('cancel')}</button></div></form></${Dialog}>`}`;
-}
 
 /** What memory says against itself. */
 function Inside() {
@@ -100,11 +86,12 @@ function Threads() {
 const Tensions = ({ theme }) => html`<div class="stacks"><div><${Proposals} /><${Check} /><${Inside} /><${Tension} theme=${theme} /></div><div><${Threads} /></div></div>`;
 
 export function Story({ query, project, theme }) {
-  const tabs = [['check', t('story.tab.check')], ['people', t('story.tab.people')], ['time', t('story.tab.time')], ['knows', t('story.tab.knows')]];
+  const tabs = [['check', t('story.tab.check')], ['people', t('story.tab.people')], ['time', t('story.tab.time')], ['knows', t('story.tab.knows')], ['relations', t('story.tab.relations')], ['report', t('story.tab.report')]];
   const tab = project.has.memory && tabs.some(([name]) => name === query.tab) ? query.tab : 'check';
   return html`<${Hint} of="story" />${project.has.memory && html`<${Tabs} label=${t('story')} chosen=${tab} onChoose=${(name) => go('story', { ...query, tab: name }, { replace: true })} of=${tabs} />`}
     <div class="body" role=${project.has.memory ? 'tabpanel' : undefined}>${{
       check: () => html`<${Tensions} theme=${theme} />`, people: () => html`<${Sheet} query=${query} />`,
       time: () => html`<${Timeline} query=${query} />`, knows: () => html`<${Knows} query=${query} />`,
+      relations: () => html`<${Relations} query=${query} />`, report: () => html`<${Report} />`,
     }[tab]()}</div>`;
 }
