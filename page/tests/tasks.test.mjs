@@ -26,16 +26,16 @@ after(async () => {
 describe('five tasks', { concurrency: 2 }, () => {
 test('find why the book stopped, and get it going', async () => {
   const { page, quipu, wrong } = await stage(stopped);
-  const cause = page.locator('.cause', { hasText: 'ch01' });
-  await cause.getByText('exit code 1').waitFor();
-  await cause.getByRole('link', { name: 'What the agent did' }).click();
+  const cause = (chapter) => page.locator('.cause', { has: page.getByRole('link', { name: `research · ${chapter}`, exact: true }) });
+  await cause('ch01').getByText('exit code 1').waitFor();
+  await cause('ch01').getByRole('link', { name: 'What the agent did' }).click();
   await page.getByRole('tab', { name: 'Transcript', selected: true }).waitFor();
   await page.getByRole('link', { name: 'Now', exact: true }).click();
   for (const chapter of ['ch01', 'ch02']) {
-    await page.locator('.cause', { hasText: chapter }).getByRole('button', { name: /^Try again/ }).click();
+    await cause(chapter).getByRole('button', { name: /^Try again/ }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    await page.locator('.cause', { hasText: chapter }).waitFor({ state: 'detached' });
+    await cause(chapter).waitFor({ state: 'detached' });
     await page.locator('.card', { hasText: 'Run from this page' }).getByText(/^ended/).first().waitFor();
   }
   const jobs = JSON.parse(quipu('status', '--json')).flow;

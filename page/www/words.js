@@ -42,7 +42,7 @@ const WORDS = {
   'worker.waits': ['waits for something to do', '等待可做的步骤'],
   'worker.dead': ['no heartbeat since', '无心跳，自'],
   'now.none.held': ['No leases, no open sessions.', '没有租约，没有打开的会话。'],
-  'now.start': ['To continue: {0}', '继续运行：{0}'],
+  
   'now.noflow': ['This project has no flow. Its files, work and journal are in the other views.', '这个项目没有流程。文件、工作和日志在其他视图里。'],
   approve: ['Approve', '批准'], reject: ['Reject', '退回'], 'reject.why': ['What is wrong? The next attempt receives this text.', '哪里不对？下一次尝试会收到这段文字。'],
   'reject.send': ['Send it back', '退回重做'], overrule: ['Overrule the objection', '驳回异议'], 'gate.read': ['Read first:', '先看：'],
@@ -70,7 +70,7 @@ const WORDS = {
   'job.notranscript': ['No transcript: rehearsals and built-in steps have none.', '没有对话：排练和内建步骤没有对话记录。'],
   'job.read': ['It read', '读过'], 'job.verdict': ['Verdict', '判定'], 'job.denied': ['Refused attempts', '被拒绝的尝试'],
   'job.dropped': ['Written but not requested; dropped', '写了但没要求，已丢弃'], 'job.fault': ['Sent back once with', '退回过一次，理由'],
-  'plan.budget': ['Budget: {0} tokens; {1} used', '预算：{0} 词元；已用 {1}'], 'plan.whole': ['in full', '全文'], 'plan.must': ['must', '必须'],
+  'plan.budget': ['Budget: {0} tokens; {1} used', '预算：{0} 词元；已用 {1}'], 'plan.whole': ['in full', '全文'], 'plan.section': ['only this section, in full', '仅此一节，全文'], 'plan.recent': ['the newest {0} in full, {1} older as one sentence each, {2} not shown', '最新 {0} 部分全文，较早的 {1} 部分各留一句，{2} 部分未显示'], 'plan.relevant': ['the relevant {0} of {1} parts', '{1} 部分中相关的 {0} 部分'], 'plan.head': ['the first {0} of {1} parts', '{1} 部分中的前 {0} 部分'], 'plan.stage': ['stage {0} of {2}, {1} parts here', '共 {2} 段中的第 {0} 段，含 {1} 部分'], 'plan.trimmed': ['left out, no room', '放不下，已略去'], 'plan.must': ['must', '必须'],
   'plan.cut': ['cut', '裁剪'], 'plan.absent': ['Missing', '不存在'],
 
   'files.search': ['Search paths', '搜索路径'], 'files.none': ['No file matches.', '没有匹配的文件。'], 'files.count': ['{0} files', '{0} 个文件'],

@@ -10,10 +10,8 @@ import { t } from '../words.js';
 
 const share = (part, whole) => (whole > 0 ? Math.min(100, (100 * part) / whole) : 0);
 
-function strategy({ name, ...given }) {
-  const numbers = Object.entries(given).map(([key, value]) => `${key} ${value}`).join(', ');
-  return name === 'whole' ? t('plan.whole') : numbers ? `${name}: ${numbers}` : name;
-}
+/** How a text was fitted into the budget, with its numbers in the order in which the sentence has them. */
+const strategy = ({ name, number, shown, of, whole, overview, hidden }) => t(`plan.${name}`, ...[number, shown, of, whole, overview, hidden].filter((one) => one !== undefined));
 
 function Plan({ plan, foreseen }) {
   if (!plan) return html`<${Empty}>${t('job.nobrief')}</${Empty}>`;
@@ -31,7 +29,7 @@ function Plan({ plan, foreseen }) {
         <div class="bar thin" role="img" aria-label=${`${count(one.shown)} / ${count(one.whole)} ${t('tokens')}`}>
           <span class="whole" style=${{ width: `${share(one.whole, most)}%` }}></span><span style=${{ width: `${share(one.shown, most)}%` }}></span></div>
         <p class="small"><span class="number">${count(one.shown)}</span>${one.shown < one.whole && html` / <span class="number">${count(one.whole)}</span>`} ${t('tokens')}
-          ${' · '}${strategy(one.strategy ?? {})}</p></li>`;
+          ${' · '}${one.strategy && strategy(one.strategy)}</p></li>`;
     })}</ul>
     ${(plan.absent ?? []).length > 0 && html`<h3>${t('plan.absent')}</h3><ul>${plan.absent.map((one) => html`<li class="small"><code>${one.name}</code> ${one.what}</li>`)}</ul>`}`;
 }

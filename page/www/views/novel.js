@@ -43,7 +43,7 @@ export function Fields({ query, fields }) {
 }
 
 /** The key of a fact leads to its values over the chapters. */
-const Fact = ({ of, owner }) => html`<li><div class="row wrap">${of.key && html`<a href=${place('story', { tab: 'people', name: owner, key: of.key })}><strong>${of.key}</strong></a>`}<span>${of.value}</span><${Period} of=${of.period} /><${Level} of=${of.level} /></div>
+const Fact = ({ of, owner }) => html`<li class="fact"><div class="row wrap">${of.key && html`<a href=${place('story', { tab: 'people', name: owner, key: of.key })}><strong>${of.key}</strong></a>`}<span>${of.value}</span><${Period} of=${of.period} /><${Level} of=${of.level} /></div>
   <p class="small"><${Place} at=${of.at} />${of.source && html` ← <code class="path">${of.source}</code>`}</p></li>`;
 
 function Appearances({ of }) {
@@ -81,7 +81,7 @@ function SheetOf({ name, at, query }) {
   return html`<${Shown} from=${sheet}>${(data) => html`<div class="stacks"><div><${Card} title=${data.name}>
       <p class="small">${data.names.slice(1).join(', ')} ${data.at && html`<${Place} at=${data.at} />`}</p>
       ${data.facts.length + data.about.length === 0 ? html`<${Empty}>${t('novel.nofacts')}</${Empty}>` : html`<ul class="list">${data.facts.map((fact) => html`<${Fact} of=${fact} owner=${data.name} />`)}
-        ${data.about.map((one) => html`<li><div class="row wrap"><strong>${one.what}</strong><a href=${place('story', { tab: 'people', name: one.who })}>${one.who}</a><${Period} of=${one.fact.period} /></div><p class="small"><${Place} at=${one.fact.at} /></p></li>`)}</ul>`}</${Card}></div>
+        ${data.about.map((one) => html`<li class="fact"><div class="row wrap"><strong>${one.what}</strong><a href=${place('story', { tab: 'people', name: one.who })}>${one.who}</a><${Period} of=${one.fact.period} /></div><p class="small"><${Place} at=${one.fact.at} /></p></li>`)}</ul>`}</${Card}></div>
     <div>${query.key && html`<${Progression} key=${query.key} name=${data.name} fact=${query.key} />`}
       <${Card} title=${t('novel.appears')}><${Appearances} of=${data.appearances} /></${Card}><${Met} name=${data.name} query=${query} /></div></div>`}</${Shown}>`;
 }

@@ -170,7 +170,7 @@ export function Now({ project }) {
       <${Card} title=${t('now.running')}>
         ${data.attempts.length === 0 ? html`<${Empty}>${t('now.none.running')}</${Empty}>` : html`<ul class="list">${data.attempts.map((attempt) => html`<${Running} key=${attempt.attempt} attempt=${attempt} />`)}</ul>`}
         ${data.attempts.length === 0 && flow?.ready.length > 0 && html`<div class="buttons"><${RunButton} main=${true} label=${t('run.go')} /></div>
-          <p class="small">${t('now.start', '')}<code>quipu run --by NAME</code></p>`}
+          <${Shell} of="quipu run --by NAME" />`}
       </${Card}>
       ${data.workers.length > 0 && html`<${Card} title=${t('now.workers')}><ul class="list">${data.workers.map((worker) => html`<${Worker} key=${worker.id} worker=${worker} />`)}</ul></${Card}>`}
       <${Card} title=${t('now.trouble')}>

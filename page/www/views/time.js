@@ -73,13 +73,13 @@ function sums(jobs, nameOf) {
   return found;
 }
 
-function Group({ title, of, estimate }) {
+function Group({ title, of, estimate, naming = (name) => name }) {
   const names = [...new Set([...Object.keys(of), ...Object.keys(estimate ?? {})])];
   const heads = ['attempts', 'failed', 'took', 'input', 'output', 'cost', ...(estimate ? ['estimated', 'estimated.cost'] : [])];
   const row = (name) => {
     const one = of[name] ?? { attempts: 0, failed: 0, seconds: 0, input: 0, output: 0, cost: null };
     const expected = estimate?.[name];
-    return html`<tr><th scope="row">${name || '–'}</th><td class="number">${count(one.attempts)}</td><td class="number ${one.failed ? 'bad' : ''}">${count(one.failed)}</td><td class="number">${took(one.seconds)}</td>
+    return html`<tr><th scope="row">${naming(name) || '–'}</th><td class="number">${count(one.attempts)}</td><td class="number ${one.failed ? 'bad' : ''}">${count(one.failed)}</td><td class="number">${took(one.seconds)}</td>
       <td class="number">${count(one.input)}</td><td class="number">${count(one.output)}</td><td class="number">${money(one.cost)}</td>
       ${estimate && html`<td class="number">${expected ? `${count(expected.input)} + ${count(expected.output)}` : '–'}</td><td class="number">${money(expected?.cost)}</td>`}</tr>`;
   };
@@ -100,7 +100,7 @@ function Estimates({ data, query }) {
   return html`<div class="buttons"><button type="button" disabled=${busy} onClick=${ask}>${t(busy ? 'loading' : 'time.compare')}</button></div><${Fault} error=${error} />
     ${left && html`<p>${t('time.left', left.jobs.length, count(left.input), count(left.output))}${left.cost !== undefined && ` · ${money(left.cost)}`}</p><p class="small muted">${t('time.whole', count(whole.input), count(whole.output))}${whole.cost === undefined && ` ${t('time.noprice')}`}</p>`}
     <${Tabs} label=${t('time.groups')} chosen=${group} onChoose=${(of) => go('time', { ...query, of }, { replace: true })} of=${[['steps', t('time.steps')], ['units', t('time.units')], ['agents', t('time.agents')]]} />
-    <div role="tabpanel"><${Group} title=${t(`time.${group}`)} of=${data[group]} estimate=${whole && nameOf[group] ? sums(whole.jobs, nameOf[group]) : null} /></div>`;
+    <div role="tabpanel"><${Group} title=${t(`time.${group}`)} of=${data[group]} naming=${group === 'steps' ? (name) => name && t(`step.${name}`) : undefined} estimate=${whole && nameOf[group] ? sums(whole.jobs, nameOf[group]) : null} /></div>`;
 }
 
 const LISTED = 200;
