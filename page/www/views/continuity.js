@@ -28,18 +28,22 @@ export function Report() {
 }
 
 const [WIDE, HIGH] = [640, 400];
+const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 /** Everyone on an ellipse, and a line for each relation. The list below has the same in words. */
 function Drawing({ relations }) {
   const people = [...new Set(relations.flatMap((one) => [one.from, one.to]))];
+  // One line for all that one has with another.
+  const pairs = new Map();
+  for (const { from, to, label } of relations) pairs.set(`${from}\n${to}`, [from, to, [...(pairs.get(`${from}\n${to}`)?.[2] ?? []), label]]);
   const spot = (name) => {
     const angle = (2 * Math.PI * people.indexOf(name)) / people.length - Math.PI / 2;
     return [WIDE / 2 + (WIDE / 2 - 90) * Math.cos(angle), HIGH / 2 + (HIGH / 2 - 30) * Math.sin(angle)];
   };
   return html`<div class="wide" tabIndex="0" role="group" aria-label=${t('story.tab.relations')}><svg class="provenance relations" viewBox=${`0 0 ${WIDE} ${HIGH}`} role="img" aria-label=${t('relations.drawn', people.length, relations.length)}>
-    ${relations.map((one) => { const [[ax, ay], [bx, by]] = [spot(one.from), spot(one.to)]; return html`<g><path d=${`M${ax} ${ay}L${bx} ${by}`}><title>${one.from} → ${one.to}: ${one.label}</title></path>
-      <text class="folder" text-anchor="middle" x=${ax + (bx - ax) * 0.38} y=${ay + (by - ay) * 0.38 - 4}>${one.label.length > 18 ? `${one.label.slice(0, 17)}…` : one.label}</text></g>`; })}
-    ${people.map((name) => { const [x, y] = spot(name); return html`<a href=${sheetOf(name)}><rect x=${x - 66} y=${y - 14} width="132" height="28" rx="14" /><text text-anchor="middle" x=${x} y=${y + 5}>${name.length > 16 ? `${name.slice(0, 15)}…` : name}</text></a>`; })}</svg></div>`;
+    ${[...pairs.values()].map(([from, to, labels]) => { const [[ax, ay], [bx, by], said] = [spot(from), spot(to), labels.join(' / ')]; return html`<g><path d=${`M${ax} ${ay}L${bx} ${by}`}><title>${from} → ${to}: ${said}</title></path>
+      <text class="folder" text-anchor="middle" x=${ax + (bx - ax) * 0.38} y=${ay + (by - ay) * 0.38 - 4}>${short(said, 26)}</text></g>`; })}
+    ${people.map((name) => { const [x, y] = spot(name); return html`<a href=${sheetOf(name)}><rect x=${x - 66} y=${y - 14} width="132" height="28" rx="14" /><text text-anchor="middle" x=${x} y=${y + 5}>${short(name, 16)}</text></a>`; })}</svg></div>`;
 }
 
 const MOST_DRAWN = 40;
