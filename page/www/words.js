@@ -149,7 +149,7 @@ const WORDS = {
   time: ['Time and cost', '时间与费用'], contract: ['Contract', '合约'], provenance: ['Where from', '来龙去脉'],
   'hint.time': ['When agents worked, for how long, and what it took: by step, unit and agent, against the estimate.', '智能体何时工作、用了多久、花了多少：按步骤、单元和智能体统计，并与预估对照。'],
   'hint.contract': ['Who may read and write which file, and which line of the contract says so. Choose a cell for the pointers, or ask about one path.', '谁可以读写哪些文件，依据合约的哪一行。点一格查看指针，或询问某个路径。'],
-  'provenance.by': ['Written by', '由谁写成'], 'provenance.read': ['What was read to write it', '写它时读过什么'], 'provenance.made': ['What was made from it', '由它得出了什么'],
+  'provenance.by': ['Written by', '由谁写成'], 'provenance.read': ['What was read to write it', '写它时读过什么'], 'provenance.had': ['what it had read', '写时读过什么'], 'provenance.made': ['What was made from it', '由它得出了什么'],
   'provenance.unknown': ['No step of the flow wrote this version, so what was read is not recorded.', '这个版本不是由流程中的步骤写出的，因此没有记录读过什么。'], 'provenance.none': ['It read no file.', '没有读任何文件。'], 'provenance.unused': ['No step has read this version.', '还没有步骤读过这个版本。'],
   'provenance.old': ['older than the newest version', '早于最新版本'], 'provenance.cut': ['The picture shows {0} versions; there are more.', '图中只画出 {0} 个版本，还有更多。'],
   'ruling.accepted': ['accepted', '已接受'], 'ruling.failed': ['failed', '失败'], 'ruling.approved': ['approved', '已批准'], 'ruling.rejected': ['rejected', '已退回'], 'ruling.running': ['running', '进行中'],

@@ -120,7 +120,7 @@ function Lines({ path, at, blame, line, origin }) {
       before = one.seq;
       const marked = one.line === Number(line);
       return html`<tr ref=${marked ? row : undefined} class="${fresh && blame ? 'fresh' : ''} ${marked ? 'marked' : ''}">
-        ${blame && html`<td class="by">${(fresh || marked) && html`<a href=${`#/journal?seq=${one.seq}`}>@${one.seq}</a> ${origin && html`<a class="arrow" href=${fileAt(path, { at: `@${one.seq}`, tab: 'provenance' })} title=${t('provenance.read')} aria-label=${`${t('provenance.read')}: @${one.seq}`}>↖</a> `}${one.who}`}</td>`}
+        ${blame && html`<td class="by">${(fresh || marked) && html`<a href=${`#/journal?seq=${one.seq}`}>@${one.seq}</a> ${origin && html`<a class="arrow" href=${fileAt(path, { at: `@${one.seq}`, tab: 'provenance' })} title=${t('provenance.read')} aria-label=${marked ? undefined : `${t('provenance.read')}: @${one.seq}`}>↖${marked && ` ${t('provenance.had')}`}</a> `}${one.who}`}</td>`}
         <td class="nr">${one.line}</td><td class="code">${one.tokens ? one.tokens.map((token) => (typeof token === 'string' ? token : html`<span class="t-${token[0]}">${token[1]}</span>`)) : one.text}</td></tr>`;
     })}</tbody></table>
     ${data.from + data.lines.length < data.total && html`<p><button type="button" onClick=${() => (shown < 1000 ? setShown(1000) : go('memory', { path, at, tab: blame ? 'blame' : 'source', line: data.from + data.lines.length + 1 }))}>${t('lines.more', count(data.total - data.from - data.lines.length))}</button></p>`}`;
