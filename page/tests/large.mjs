@@ -8,7 +8,7 @@ const made = project('large');
 const path = (nth) => `pages/${String(Math.floor(nth / 1000)).padStart(3, '0')}/p${nth}.md`;
 made.write('quipu.toml', 'quipu = 1\n\n[[files]]\npath = "**/*.md"\nclass = "state"\n');
 for (let nth = 0; nth < number; nth += 1) made.write(path(nth), `# Page ${nth}\n\n- a fact about ${nth} [→ ${path((nth * 7 + 1) % number)}]\n`);
-made.quipu('status', '--json');
+made.quipu('status');
 
 const server = await serve(made.folder);
 const middle = Math.floor(number / 2);
