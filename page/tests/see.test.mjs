@@ -185,6 +185,7 @@ test('versions are listed with their changes, and a difference has two sides', a
   const { page, at, wrong } = await stage(plain);
   await at('memory', { path: 'notes/a.md' });
   await page.getByRole('button', { name: 'All versions' }).click();
+  await page.locator('.versions .counts-of').nth(2).waitFor();
   assert.deepEqual(await page.locator('.versions .counts-of').allTextContents(), ['+1 −1', '+1 −1', '+3 −0']);
   await accessible(page, 'versions');
   await page.locator('.versions button').nth(2).click();

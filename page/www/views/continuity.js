@@ -40,7 +40,7 @@ function Drawing({ relations }) {
     const angle = (2 * Math.PI * people.indexOf(name)) / people.length - Math.PI / 2;
     return [WIDE / 2 + (WIDE / 2 - 90) * Math.cos(angle), HIGH / 2 + (HIGH / 2 - 30) * Math.sin(angle)];
   };
-  return html`<div class="wide" tabIndex="0" role="group" aria-label=${t('story.tab.relations')}><svg class="provenance relations" viewBox=${`0 0 ${WIDE} ${HIGH}`} role="img" aria-label=${t('relations.drawn', people.length, relations.length)}>
+  return html`<div class="wide" tabIndex="0" role="group" aria-label=${t('relations.drawn', people.length, relations.length)}><svg class="provenance relations" viewBox=${`0 0 ${WIDE} ${HIGH}`}>
     ${[...pairs.values()].map(([from, to, labels]) => { const [[ax, ay], [bx, by], said] = [spot(from), spot(to), labels.join(' / ')]; return html`<g><path d=${`M${ax} ${ay}L${bx} ${by}`}><title>${from} → ${to}: ${said}</title></path>
       <text class="folder" text-anchor="middle" x=${ax + (bx - ax) * 0.38} y=${ay + (by - ay) * 0.38 - 4}>${short(said, 26)}</text></g>`; })}
     ${people.map((name) => { const [x, y] = spot(name); return html`<a href=${sheetOf(name)}><rect x=${x - 66} y=${y - 14} width="132" height="28" rx="14" /><text text-anchor="middle" x=${x} y=${y + 5}>${short(name, 16)}</text></a>`; })}</svg></div>`;
