@@ -129,6 +129,7 @@ const WORDS = {
   'severity.critical': ['Critical comments', '关键意见'], 'severity.important': ['Important comments', '重要意见'], 'severity.minor': ['Minor comments', '次要意见'],
   'comment.open': ['open', '未回应'], 'comment.addressed': ['addressed', '已解决'], 'comment.partly': ['partly', '部分解决'], 'comment.not-addressed': ['not addressed', '未解决'], 'comment.withdrawn': ['withdrawn', '已撤回'],
   'verdict.ready': ['ready', '可以发表'], 'verdict.needs revision': ['needs revision', '需要修改'], 'verdict.major revision required': ['major revision required', '需要大改'], 'adr.Accepted': ['Accepted', '已采纳'], 'adr.Proposed': ['Proposed', '提议中'], 'adr.Rejected': ['Rejected', '已否决'],
+  'comment.cannot-be-checked': ['cannot be checked', '无法核对'], 'comment.declined': ['declined', '同意不改'], 'comment.was': ['was line {0}', '原第 {0} 行'], 'comment.gone': ['passage changed', '原文已改'],
   'comment.round': ['Round {0}', '第 {0} 轮'], 'comment.closed': ['Resolved comments', '已解决的意见'],
   'member.pending': ['pending', '等待'], 'member.in_progress': ['running', '进行中'], 'member.completed': ['done', '完成'], 'member.failed': ['failed', '失败'], 'member.not_applicable': ['not needed', '不需要'],
 

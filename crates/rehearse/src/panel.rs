@@ -308,13 +308,24 @@ pub(crate) fn weigh(view: &View, task: &RehearseTask) -> Sheet {
         overall.round().clamp(1.0, 5.0) as u8,
         &format!("{verdict}: {reason}."),
     );
+    let comments: Vec<(&str, &str)> = state["comments"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|comment| comment.as_str()?.split_once(' '))
+        .collect();
     let open = |severity: &str| -> Vec<String> {
-        let comments = state["comments"].as_array().into_iter().flatten();
-        let own = comments.filter(|c| {
-            c["severity"] == severity && c["status"] != "addressed" && c["status"] != "withdrawn"
-        });
-        let text = |c: &Value, key: &str| c[key].as_str().unwrap_or_default().to_owned();
-        own.map(|c| format!("{}: {}", text(c, "id"), quoted(&text(c, "text"))))
+        // `s6.1 [important] L103 "words": what is wrong`.
+        let is_own = |rest: &str| {
+            let word = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+            word.is_some_and(|(word, _)| word.split(',').next() == Some(severity))
+        };
+        let text = |rest: &str| {
+            let parts = rest.split_once("\": ").or_else(|| rest.split_once(": "));
+            quoted(parts.map_or(rest, |(_, text)| text))
+        };
+        let own = comments.iter().filter(|(_, rest)| is_own(rest));
+        own.map(|(id, rest)| format!("{id}: {}", text(rest)))
             .collect()
     };
     let (gravest, grave) = (open("critical"), open("important"));

@@ -369,9 +369,8 @@ fn a_manuscript_is_reviewed() {
             "system_state.json",
             r#"{"aggregates": {"overall": 3.6, "verdict": "needs revision", "conflicts": [{"comments": ["r5.1", "s6.1"]}]},
                 "open_comments": {"critical": 0, "important": 1, "minor": 1},
-                "comments": [{"id": "s6.1", "severity": "important", "status": "open", "text": "The share has no base."},
-                    {"id": "r5.1", "severity": "minor", "status": "open", "text": "Keep the share, against s6.1."},
-                    {"id": "r5.2", "severity": "critical", "status": "addressed", "text": "Done."}]}"#,
+                "comments": ["s6.1 [important] L9 \"25 %\": The share has no base.",
+                    "r5.1 [minor, partly] L9: Keep the share, against s6.1."]}"#,
         );
         let panel: Vec<String> = stage
             .contract

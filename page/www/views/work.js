@@ -159,14 +159,16 @@ function Metrics({ theme }) {
 const Bar = ({ of }) => html`<span class="score" aria-hidden="true"><span style=${{ width: `${(100 * of) / 5}%` }}></span></span>`;
 
 const SEVERITIES = ['critical', 'important', 'minor'];
-const isOpen = (one) => one.status !== 'addressed' && one.status !== 'withdrawn';
+const CLOSED = ['addressed', 'declined', 'withdrawn'];
+const isOpen = (one) => !CLOSED.includes(one.status);
 
 /** The comments of all rounds: what is to be done, by severity and line, then what is resolved. */
 function Comments({ panel }) {
   const byLine = (all) => [...all].sort((a, b) => a.line - b.line);
   const entry = (one) => html`<li key=${one.id} id=${`c-${one.id}`}>
     <div class="row wrap"><code>${one.id}</code>${!isOpen(one) && html`<span class="tag s-done">${t(`comment.${one.status}`)}</span>`}
-      ${(one.path ?? panel.manuscript) && html`<${FileLink} path=${one.path ?? panel.manuscript} line=${one.line} />`}</div>
+      ${(one.path ?? panel.manuscript) && html`<${FileLink} path=${one.path ?? panel.manuscript} line=${one.line} />`}
+      ${(one.gone || one.was) && html`<span class="small muted">${one.gone ? t('comment.gone') : t('comment.was', one.was)}</span>`}</div>
     <blockquote class="small">${isOpen(one) ? (one.answer?.quote ?? one.quote) : one.quote}</blockquote><p>${one.text}</p>
     ${one.answer && html`<p class="small muted">${t('comment.round', one.answer.round)} (${t(`comment.${one.status}`)}): ${one.answer.text}</p>`}</li>`;
   const closed = panel.comments.filter((one) => !isOpen(one));

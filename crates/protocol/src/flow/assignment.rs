@@ -60,8 +60,7 @@ impl Attempt<'_, '_> {
         std::fs::create_dir_all(&out).map_err(io("cannot create the output folder"))?;
         let mut request = engine.request(job);
         request.partial = self.chosen.lacks_reports;
-        let mut view = make_view(engine.project, &request, &Lexical)?;
-        engine.leave_out_known(self.chosen, &mut view)?;
+        let view = make_view(engine.project, &request, &Lexical)?;
         let mut added = engine.prepare_out(self.chosen, &out)?;
         added.push_str(&self.rejection()?);
         let round = engine.render_round(self.chosen, view.stages.len() == 1)?;
@@ -75,7 +74,7 @@ impl Attempt<'_, '_> {
         materialise_view(&view, &self.folder.path.join("view"))?;
         let plan = json!({"role": view.role, "unit": view.unit, "counter": view.counter, "budget": view.budget, "window": view.window,
             "pointers": view.pointers, "shares": view.stages.iter().map(|s| &s.shares).collect::<Vec<_>>(), "absent": view.absent, "denied": view.denied,
-            "reads": engine.reads(&view)});
+            "reads": engine.reads(&view), "again": round.shows_passages});
         self.folder
             .write("plan.json", &format!("{plan:#}\n"))
             .map_err(io("cannot write the plan"))?;

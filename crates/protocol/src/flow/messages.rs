@@ -68,20 +68,24 @@ pub fn review_round(language: Language, round: usize, open: &[String]) -> String
              open; read what changed, and comment on it if there is something to say.\n"
         ),
         (Language::En, false) => format!(
-            "\n**Round {round}.** The authors have revised the manuscript. These comments of yours \
-             are open; say of each what became of it, in an additional part of your report:\n\n{list}\n\
-             ```markdown\n## 4. Earlier Comments\n- ID [addressed|partly|not addressed|withdrawn] L12 \
-             \"words of the new text\": why\n```\n\nQuote the new text letter for letter, with its \
-             line; only a withdrawal needs no quotation. `## 2. Comments` has only new comments. Score \
-             the manuscript as it is now.\n"
+            "\n**Round {round}.** The authors have revised the manuscript. Say of each of your open \
+             comments what became of it, in an additional part of the report:\n\n\
+             ```markdown\n## 4. Earlier Comments\n- ID [addressed|partly|not addressed] L12 \"words of \
+             the new text\": why\n- ID [cannot be checked|declined|withdrawn]: why\n```\n\n\
+             The words are copied letter for letter. *cannot be checked*: what the authors say is \
+             outside the texts of this review; say who can check it. *declined*: the authors refuse, \
+             and you accept their reason; otherwise *not addressed*. *withdrawn*: you were wrong.\n\n\
+             {list}"
         ),
         (Language::Zh, true) => format!(
             "\n**第 {round} 轮。**作者已修改稿件。你没有未解决的意见；请看改动之处，有话要说再写意见。\n"
         ),
         (Language::Zh, false) => format!(
-            "\n**第 {round} 轮。**作者已修改稿件。你的以下意见尚未解决，请在报告中另加一部分，逐条写明结果：\n\n{list}\n\
-             ```markdown\n## 4. Earlier Comments\n- 编号 [已解决|部分解决|未解决|撤回] L12 “新稿原文”：为什么\n```\n\n\
-             逐字引用新稿，并写行号；只有撤回可以不引。`## 2. Comments` 只写新的意见。按稿件现状打分。\n"
+            "\n**第 {round} 轮。**作者已修改稿件。你的未解决意见，请在报告中另加一部分逐条写明结果：\n\n\
+             ```markdown\n## 4. Earlier Comments\n- 编号 [已解决|部分解决|未解决] L12 “新稿原文”：为什么\n\
+             - 编号 [无法核对|同意不改|撤回]：为什么\n```\n\n\
+             引文逐字照抄新稿。*无法核对*：作者所说的在本次评审的文本之外，写明谁能核对。*同意不改*：作者不改，\
+             你接受其理由；不接受就写*未解决*。*撤回*：你看错了。\n\n{list}"
         ),
     }
 }
@@ -102,30 +106,26 @@ pub fn earlier_scores(language: Language, report: &Report) -> String {
     }
 }
 
-/// The changed lines of a manuscript, and the lines of the reviewer's comments.
-pub fn passages(language: Language, path: &str, fenced: &str) -> String {
+/// The changes of a manuscript that concern a reviewer, and the lines of its comments.
+pub fn passages(language: Language, path: &str, fenced: &str, elsewhere: &[String]) -> String {
+    let more = elsewhere.join(if language == Language::En {
+        "; "
+    } else {
+        "；"
+    });
+    let more = match (language, elsewhere.is_empty()) {
+        (_, true) => String::new(),
+        (Language::En, _) => format!("Also changed, and not shown: {more}.\n"),
+        (Language::Zh, _) => format!("另有改动，未列出：{more}。\n"),
+    };
     match language {
         Language::En => format!(
-            "\n**What changed, and the lines of your comments.** `new` is a changed line with its \
-             number, `old` one that is gone. Read the whole of `{path}` only if these do not \
-             suffice.\n\n{fenced}\n"
+            "\n**What concerns you in the revised `{path}`.** `new` is a changed line, `old` one that \
+             is gone.\n\n{fenced}\n{more}"
         ),
         Language::Zh => format!(
-            "\n**改动之处，以及你的意见所在的行。**`new` 是改动后的行及其行号，`old` 是已不存在的行。这些不够用时才读 `{path}` 全文。\n\n{fenced}\n"
+            "\n**修改后的 `{path}` 中与你有关之处。**`new` 是改动后的行，`old` 是已不存在的行。\n\n{fenced}\n{more}"
         ),
-    }
-}
-
-/// A manuscript of which most lines have changed.
-pub fn marked(language: Language, path: &str, fenced: &str) -> String {
-    match language {
-        Language::En => format!(
-            "\n**The revised `{path}`**, with its line numbers; `new` marks the changed lines.\n\n\
-             {fenced}\n"
-        ),
-        Language::Zh => {
-            format!("\n**修改后的 `{path}`**，附行号；`new` 标出改动的行。\n\n{fenced}\n")
-        }
     }
 }
 

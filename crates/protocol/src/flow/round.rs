@@ -1,14 +1,15 @@
 //! Additions to the brief of a reviewer in a later round of a review: its open comments, the
 //! passages that concern it, and what the authors answer it.
 
-use quipu_contract::{Form, PanelPart, ProjectPath};
+use quipu_contract::{Form, ProjectPath};
 use quipu_store::StoreError;
 
 use super::attempt::{AttemptError, ChosenJob};
 use super::engine::Engine;
 use super::messages;
-use crate::review::{Rounds, answers_to, changed_passages, load_earlier, marked_text, reply_path};
-use crate::view::View;
+use crate::review::{
+    Comment, Concern, Rounds, answers_to, changed_passages, load_earlier, reply_path,
+};
 use crate::view::brief::fence;
 
 /// The part that a later round adds to a brief.
@@ -46,37 +47,45 @@ impl Engine<'_> {
         let Some(earlier) = load_earlier(contract, &chosen.planned, &read) else {
             return Ok(LaterRound::default());
         };
-        let open: Vec<String> = earlier
-            .comments
-            .iter()
-            .filter(|comment| comment.is_open())
-            .map(crate::review::Comment::render)
-            .collect();
         let language = contract.language;
-        let mut text = messages::review_round(language, round, &open);
+        let open: Vec<&Comment> = earlier.comments.iter().filter(|c| c.is_open()).collect();
+        let list: Vec<String> = open.iter().map(|c| c.render(language)).collect();
+        let mut text = messages::review_round(language, round, &list);
         if let Some(report) = &earlier.report {
             text.push_str(&messages::earlier_scores(language, report));
         }
+        let ids: Vec<&str> = open.iter().map(|c| c.id.as_str()).collect();
+        let reply = reply_path(&rounds).and_then(|path| read(&path));
+        let answers = reply
+            .map(|reply| answers_to(&reply, &ids))
+            .unwrap_or_default();
         let (old, new) = (rounds.text(round - 1), rounds.text(round));
-        let passages = changed_passages(old, new, &earlier.comments);
+        let concern = Concern {
+            comments: &earlier.comments,
+            words: &step.passages,
+            answers: &answers,
+        };
+        let changes = changed_passages(old, new, &concern);
         // A text that does not fit into one view is read in parts.
-        let shows_passages = passages.len() <= new.len() || fits;
-        text.push_str(&if passages.len() <= new.len() {
-            let fenced = fence("passages", path.as_str(), passages.trim_end());
-            messages::passages(language, path.as_str(), &fenced)
-        } else if fits {
-            let marked = marked_text(old, new);
-            let fenced = fence("manuscript", path.as_str(), marked.trim_end());
-            messages::marked(language, path.as_str(), &fenced)
+        let shows_passages = fits || changes.text.len() <= new.len() / 2;
+        text.push_str(&if shows_passages {
+            let fenced = fence("passages", path.as_str(), changes.text.trim_end());
+            messages::passages(language, path.as_str(), &fenced, &changes.elsewhere)
         } else {
             messages::rewritten(language, path.as_str())
         });
-        if let Some(reply) = reply_path(&rounds).and_then(|path| read(&path)) {
-            let answers = answers_to(&reply, &earlier.comments);
-            if !answers.is_empty() {
-                let fenced = fence("reply", "reply.md", &answers);
-                text.push_str(&messages::reply(language, &fenced));
-            }
+        for path in self.bibliographies(chosen) {
+            let before = rounds.path(round - 1, &path).and_then(|path| read(&path));
+            let (Some(old), Some(new)) = (before, read(&path)) else {
+                continue;
+            };
+            let changes = changed_passages(&old, &new, &Concern::whole());
+            let fenced = fence("passages", path.as_str(), changes.text.trim_end());
+            text.push_str(&messages::passages(language, path.as_str(), &fenced, &[]));
+        }
+        if !answers.is_empty() {
+            let fenced = fence("reply", "reply.md", &answers);
+            text.push_str(&messages::reply(language, &fenced));
         }
         Ok(LaterRound {
             text,
@@ -85,31 +94,20 @@ impl Engine<'_> {
         })
     }
 
-    /// Leaves reports out of a view that were weighed in the round before: the revision did not
-    /// concern them, so they have no open comment.
-    pub(super) fn leave_out_known(
-        &self,
-        chosen: &ChosenJob<'_>,
-        view: &mut View,
-    ) -> Result<(), StoreError> {
+    /// The bibliographies that the agent reads.
+    fn bibliographies(&self, chosen: &ChosenJob<'_>) -> Vec<ProjectPath> {
         let contract = &self.project.contract;
-        if chosen.planned.step.panel != Some(PanelPart::Weigh) {
-            return Ok(());
-        }
-        let read = |path: &ProjectPath| self.text_of(path);
-        let rounds = Rounds::load(contract, &read);
-        let is_report = |path: &ProjectPath| {
-            contract.rule(path).and_then(|rule| rule.form) == Some(Form::Report)
-        };
-        let is_known = |path: &ProjectPath| {
-            let before = rounds.number().checked_sub(1);
-            let before = before.and_then(|round| rounds.path(round, path));
-            is_report(path) && before.and_then(|path| read(&path)) == read(path)
-        };
-        for stage in &mut view.stages {
-            stage.files.retain(|file| !is_known(&file.path));
-        }
-        Ok(())
+        let reads = chosen.planned.role.into_iter().flat_map(|role| &role.reads);
+        let reads: Vec<_> = reads.map(|read| &read.path).collect();
+        let all = self.project.store.list().unwrap_or_default();
+        all.into_iter()
+            .filter(|path| {
+                contract.rule(path).and_then(|rule| rule.form) == Some(Form::Bibliography)
+                    && reads
+                        .iter()
+                        .any(|read| read.matches(path.as_str()).is_some())
+            })
+            .collect()
     }
 
     fn text_of(&self, path: &ProjectPath) -> Option<String> {

@@ -155,6 +155,7 @@ pub(super) fn checks_comments(
                     let again = found.remove(at);
                     comment.text = again.text;
                     (comment.line, comment.last_line) = again.cited.lines;
+                    comment.written_line = comment.line;
                 }
                 None => {
                     comment.status = Status::Addressed;

@@ -46,22 +46,43 @@ pub enum Status {
     Addressed,
     Partly,
     NotAddressed,
+    /// What the authors say about it is outside the texts of the review.
+    CannotBeChecked,
+    /// The authors refuse, with a reason that the reviewer accepts.
+    Declined,
     Withdrawn,
 }
 
 impl Status {
+    pub const OPEN: [Status; 4] = [
+        Status::Open,
+        Status::Partly,
+        Status::NotAddressed,
+        Status::CannotBeChecked,
+    ];
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Status::Open => "open",
             Status::Addressed => "addressed",
             Status::Partly => "partly",
             Status::NotAddressed => "not addressed",
+            Status::CannotBeChecked => "cannot be checked",
+            Status::Declined => "declined",
             Status::Withdrawn => "withdrawn",
         }
     }
 
-    pub const fn is_open(self) -> bool {
-        matches!(self, Status::Open | Status::Partly | Status::NotAddressed)
+    pub fn is_open(self) -> bool {
+        Status::OPEN.contains(&self)
+    }
+
+    /// Whether an answer quotes the new text.
+    const fn needs_words(self) -> bool {
+        !matches!(
+            self,
+            Status::CannotBeChecked | Status::Declined | Status::Withdrawn
+        )
     }
 
     fn parse(word: &str) -> Option<Status> {
@@ -69,6 +90,8 @@ impl Status {
             "addressed" | "已解决" => Some(Status::Addressed),
             "partly" | "部分解决" => Some(Status::Partly),
             "not addressed" | "未解决" => Some(Status::NotAddressed),
+            "cannot be checked" | "无法核对" => Some(Status::CannotBeChecked),
+            "declined" | "同意不改" => Some(Status::Declined),
             "withdrawn" | "撤回" => Some(Status::Withdrawn),
             _ => None,
         }
@@ -100,15 +123,15 @@ pub struct WrittenAnswer {
     pub line: usize,
     pub id: String,
     pub status: Status,
-    /// Only a withdrawal needs none.
+    /// None if the status needs no words of the new text.
     pub cited: Option<Cited>,
     pub text: String,
 }
 
 const COMMENT_FORM: &str = "`- [critical|important|minor] L103 \"words of that line\": what is \
                             wrong and what to do`";
-const ANSWER_FORM: &str = "`- s6.1 [addressed|partly|not addressed|withdrawn] L103 \"words of the \
-                           new text\": why`";
+const ANSWER_FORM: &str = "`- s6.1 [addressed|partly|not addressed] L103 \"words of the new \
+                           text\": why`, or `- s6.1 [cannot be checked|declined|withdrawn]: why`";
 
 /// Parses one entry of the comments. `None` if it says that there are none.
 pub(super) fn parse_comment(line: usize, entry: &str) -> Result<Option<WrittenComment>, String> {
@@ -152,7 +175,7 @@ pub(super) fn parse_answer(line: usize, entry: &str) -> Result<Option<WrittenAns
     let status = Status::parse(word).ok_or_else(|| bad("has an unknown status"))?;
     let (cited, text) = match parse_cited(rest) {
         Ok((cited, text)) => (Some(cited), text),
-        Err(_) if status == Status::Withdrawn => {
+        Err(_) if !status.needs_words() => {
             let text = rest.trim_start_matches([':', '：', ' ']).trim();
             (None, text)
         }
@@ -335,6 +358,14 @@ mod tests {
             .unwrap()
             .unwrap();
         assert_eq!((answer.status, answer.cited), (Status::Withdrawn, None));
+        for (word, status) in [
+            ("cannot be checked", Status::CannotBeChecked),
+            ("declined", Status::Declined),
+            ("同意不改", Status::Declined),
+        ] {
+            let answer = parse_answer(3, &format!("s6.2 [{word}]: It is in the code."));
+            assert_eq!(answer.unwrap().unwrap().status, status);
+        }
         for bad in [
             "s6.1 addressed L9 \"x\": y",
             "s6.1 [addressed]: It is done.",

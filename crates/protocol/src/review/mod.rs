@@ -4,6 +4,8 @@
 mod agree;
 mod checks;
 mod comment;
+mod excerpt;
+mod extract;
 mod letter;
 mod nothing;
 mod passage;
@@ -16,10 +18,11 @@ mod sum;
 
 pub use checks::{Checks, make_checks};
 pub use comment::{Severity, Status};
+pub(crate) use extract::extract_state;
 pub use letter::{LetterError, write_letter};
 pub use report::{Author, Report, ReportFault, parse_report};
 pub use revise::{ReviseError, Revised, Revision, reply_path, revise};
-pub use revised::{answers_to, changed_passages, marked_text};
+pub use revised::{Changes, Concern, answers_to, changed_passages};
 pub use rounds::{Answer, Comment, Rounds};
 pub use state::{
     AgentStatus, Earlier, Member, PanelView, derive_panel, load_earlier, panel_view, render_state,

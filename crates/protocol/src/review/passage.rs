@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use super::excerpt::sentences;
+
 /// The bytes that an ellipsis may stand for.
 const LONGEST_GAP: usize = 600;
 /// A shorter quotation could stand anywhere.
@@ -118,7 +120,7 @@ impl<'t> Passages<'t> {
         if let Some(passage) = nearest {
             return Err(format!(
                 "\"{}\" is on line {}, not {}: write L{}",
-                shorten(quote),
+                shorten(quote, SHOWN),
                 passage.first,
                 lines.0,
                 passage.first
@@ -126,17 +128,20 @@ impl<'t> Passages<'t> {
         }
         let there = match self.nearest(quote) {
             Some((number, line)) => {
-                format!("; the nearest line is L{number}: \"{}\"", shorten(line))
+                format!(
+                    "; the nearest line is L{number}: \"{}\"",
+                    shorten(line, SHOWN)
+                )
             }
             None => String::new(),
         };
         Err(format!(
             "\"{}\" is not in the text: quote its words exactly{there}",
-            shorten(quote)
+            shorten(quote, SHOWN)
         ))
     }
 
-    /// The line that shares most with a quotation.
+    /// The sentence that shares most with a quotation, with its line.
     fn nearest(&self, quote: &str) -> Option<(usize, &'t str)> {
         let wanted = pairs(&plain_form(quote).0);
         let share = |line: &str| {
@@ -144,14 +149,17 @@ impl<'t> Passages<'t> {
             let common = wanted.iter().filter(|pair| there.contains(pair)).count();
             common as f64 / wanted.len().max(1) as f64
         };
-        let lines = self.text.lines().enumerate();
-        lines
-            .filter(|(_, line)| !line.trim().is_empty())
-            .map(|(at, line)| (share(line), at + 1, line))
+        // A paragraph on one line is too long to be shown.
+        let parts = self.text.lines().enumerate().flat_map(|(at, line)| {
+            let sentences = sentences(line).into_iter();
+            sentences.map(move |(_, sentence)| (at + 1, sentence))
+        });
+        parts
+            .map(|(number, sentence)| (share(sentence), number, sentence))
             .filter(|(share, ..)| *share >= NEAR)
-            // The first of equal lines.
+            // The first of equal sentences.
             .reduce(|best, next| if next.0 > best.0 { next } else { best })
-            .map(|(_, number, line)| (number, line))
+            .map(|(_, number, sentence)| (number, sentence))
     }
 }
 
@@ -160,9 +168,10 @@ fn pairs(plain: &str) -> Vec<(char, char)> {
     chars.windows(2).map(|two| (two[0], two[1])).collect()
 }
 
-fn shorten(text: &str) -> String {
+/// The first characters of a text.
+pub(super) fn shorten(text: &str, limit: usize) -> String {
     let mut chars = text.chars();
-    let start: String = chars.by_ref().take(SHOWN).collect();
+    let start: String = chars.by_ref().take(limit).collect();
     if chars.next().is_some() {
         start + "…"
     } else {
@@ -230,6 +239,13 @@ mod tests {
         assert!(
             invented.contains("L6: \"样本量为\"") || invented.contains("L7"),
             "{invented}"
+        );
+        let long = "It begins. The cord of the first group was wet, and the other was not.";
+        let invented = Passages::of(long).locate((1, 1), "the cord of the second group was wet");
+        assert!(
+            invented
+                .unwrap_err()
+                .ends_with("L1: \"The cord of the first group was wet, and the other was not.\"")
         );
         assert!(
             !passages

@@ -7,10 +7,11 @@
 
 use quipu_contract::{Actor, Contract, Form, Privilege, ProjectPath, Withheld};
 use quipu_store::{Change, Expect, Op, Receipt, StoreError};
-use quipu_text::Document;
 use thiserror::Error;
 
+use super::comment::Status;
 use super::passage::Passages;
+use super::revised::judged;
 use super::rounds::{Comment, Rounds};
 use super::state::{Member, PanelView, panel_view};
 use crate::flow::{
@@ -19,7 +20,7 @@ use crate::flow::{
 use crate::project::open::Project;
 
 /// The name under which the authors' reply is kept with the round that it answers.
-const REPLY: &str = "reply.md";
+pub(super) const REPLY: &str = "reply.md";
 /// The name of a bibliography that a revision adds.
 const BIBLIOGRAPHY: &str = "paper.bib";
 
@@ -291,8 +292,8 @@ fn path_of_reply(rounds: &Rounds<'_>, round: usize) -> Option<ProjectPath> {
     rounds.path(round, &ProjectPath::parse(REPLY).ok()?)
 }
 
-/// Whether a revision concerns an agent: it has open comments, words that it cited are gone, or a
-/// section that it judges has changed.
+/// Whether a revision concerns an agent: it has open comments, the words that addressed one are gone,
+/// or a section that it judges has changed.
 fn is_concerned(
     contract: &Contract,
     member: &Member,
@@ -301,54 +302,22 @@ fn is_concerned(
 ) -> bool {
     let now = Passages::of(new);
     let mut own = comments.iter().filter(|c| c.agent == member.id);
-    if own.any(|c| c.is_open() || c.path.is_none() && now.find(c.last_quote()).is_empty()) {
+    let is_undone = |c: &Comment| {
+        let is_here = c.path.is_none() && c.status == Status::Addressed;
+        is_here && now.find(c.last_quote()).is_empty()
+    };
+    if own.any(|c| c.is_open() || is_undone(c)) {
         return true;
     }
     let step = contract.step(&member.id);
     let words = step.map(|step| step.passages.as_slice());
     let words = words.unwrap_or_default();
-    judged(old, words) != judged(new, words)
+    sections(old, words) != sections(new, words)
 }
 
-/// The sections whose headings contain one of these words; `#` is the title.
-fn judged(text: &str, words: &[String]) -> Vec<String> {
-    let document = Document::parse(text);
-    let mut found = Vec::new();
-    for section in document.sections() {
-        let title = section.title.to_lowercase();
-        let is_named = |word: &String| match word.as_str() {
-            "#" => section.level == 1,
-            word => section.level > 0 && title.contains(&word.to_lowercase()),
-        };
-        for word in words.iter().filter(|word| is_named(word)) {
-            let range = if word == "#" {
-                section.heading.clone()
-            } else {
-                section.range.clone()
-            };
-            found.push(document.slice(&range).trim().to_owned());
-        }
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_section_is_found_by_a_word_of_its_heading() {
-        let text = "# Knots\n\nWe tie.\n\n## 1 Methods and materials\n\nCord.\n\n### Cord\n\nWet.\n\n## 结果\n\n三个。\n";
-        let words = |words: &[&str]| -> Vec<String> {
-            let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
-            judged(text, &words)
-        };
-        assert_eq!(words(&["#"]), ["# Knots"]);
-        assert_eq!(
-            words(&["Method"]),
-            ["## 1 Methods and materials\n\nCord.\n\n### Cord\n\nWet."]
-        );
-        assert_eq!(words(&["结果", "Results"]), ["## 结果\n\n三个。"]);
-        assert!(words(&["Discussion"]).is_empty());
-    }
+/// The texts of the sections that a report judges.
+fn sections(text: &str, words: &[String]) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let judged = judged(text, words).into_iter();
+    judged.map(|range| lines[range].join("\n")).collect()
 }

@@ -4,14 +4,17 @@
 //! A revision moves the manuscript and the reports of the round that it ends to a folder of their
 //! own. Ids of comments follow from the order of comments in these reports, so they never change.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use quipu_contract::{Contract, FileRule, Form, ProjectPath};
+use quipu_contract::{Contract, FileRule, Form, Language, ProjectPath};
 use serde::Serialize;
+use similar::{DiffOp, TextDiff};
 
 use super::comment::{Cited, Severity, Status, WrittenComment};
 use super::passage::{Passage, Passages};
 use super::report::{Report, ReportFault};
+use super::revise::REPLY;
+use super::revised::answers_to;
 
 /// Reads a file of the project.
 pub type Read<'r> = &'r dyn Fn(&ProjectPath) -> Option<String>;
@@ -30,8 +33,18 @@ pub struct Comment {
     pub path: Option<String>,
     /// The first line of its words, in the current text if they are still there.
     pub line: usize,
+    /// The line that the newest entry about it names, if that entry is about an earlier text and its
+    /// words have moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub was: Option<usize>,
+    /// Whether its words are not in the current text.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
     #[serde(skip)]
     pub last_line: usize,
+    /// The line that the newest entry about it names.
+    #[serde(skip)]
+    pub written_line: usize,
     pub quote: String,
     pub text: String,
     pub status: Status,
@@ -60,7 +73,10 @@ impl Comment {
             round,
             path: written.cited.path.clone(),
             line: written.cited.lines.0,
+            was: None,
+            gone: false,
             last_line: written.cited.lines.1,
+            written_line: written.cited.lines.0,
             quote: written.cited.quote.clone(),
             text: written.text.clone(),
             status: Status::Open,
@@ -69,7 +85,7 @@ impl Comment {
         }
     }
 
-    pub const fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         self.status.is_open()
     }
 
@@ -88,19 +104,34 @@ impl Comment {
         }
     }
 
+    /// Its place in the current text: `L110`, `L103, now L110`, `L103, passage changed`, with the
+    /// file if it is not the manuscript.
+    pub fn place(&self, language: Language) -> String {
+        let line = self.line;
+        let place = match (self.was, self.gone, language) {
+            (_, true, Language::En) => format!("L{line}, passage changed"),
+            (_, true, Language::Zh) => format!("L{line}（原文已改）"),
+            (Some(was), _, Language::En) => format!("L{was}, now L{line}"),
+            (Some(was), _, Language::Zh) => format!("L{was}（现 L{line}）"),
+            _ => format!("L{line}"),
+        };
+        match &self.path {
+            Some(path) => format!("{path} {place}"),
+            None => place,
+        }
+    }
+
     /// The comment as an item of a list, with its newest answer.
-    pub fn render(&self) -> String {
-        let path = self.path.as_ref().map(|path| format!("`{path}` "));
+    pub fn render(&self, language: Language) -> String {
         let answer = self.answer.as_ref().map(|answer| {
             let status = self.status.as_str();
             format!(" (round {}, {status}: {})", answer.round, answer.text)
         });
         format!(
-            "{} [{}] {}L{} \"{}\": {}{}",
+            "{} [{}] {} \"{}\": {}{}",
             self.id,
             self.severity.as_str(),
-            path.unwrap_or_default(),
-            self.line,
+            self.place(language),
             self.last_quote(),
             self.text,
             answer.unwrap_or_default()
@@ -203,6 +234,14 @@ impl<'c> Rounds<'c> {
         }
     }
 
+    /// Whether the authors' reply to the round before speaks of a comment.
+    fn is_replied(&self, round: usize, id: &str, read: Read<'_>) -> bool {
+        let path = ProjectPath::parse(REPLY).ok();
+        let path = path.and_then(|reply| self.path(round.checked_sub(1)?, &reply));
+        let reply = path.and_then(|path| read(&path)).unwrap_or_default();
+        !answers_to(&reply, &[id]).is_empty()
+    }
+
     /// Finds the faults of a reviewer's report: words that are not in the text, and comments that
     /// it has not answered. `earlier` are the agent's comments before this report.
     pub fn find_faults(
@@ -233,6 +272,15 @@ impl<'c> Rounds<'c> {
                 }
                 Some(_) => {}
             }
+            if answer.status == Status::Declined && !self.is_replied(round, &answer.id, read) {
+                fault(
+                    answer.line,
+                    format!(
+                        "`{id}` is declined, but the authors' reply does not speak of it: a comment \
+                         is declined by its authors; set another status"
+                    ),
+                );
+            }
             let located = answer.cited.as_ref().map(|c| self.locate(round, c, read));
             if let Some(Err(what)) = located {
                 fault(answer.line, what);
@@ -248,8 +296,8 @@ impl<'c> Rounds<'c> {
                 report.lines.score,
                 format!(
                     "{} of an earlier round {} not answered: write `## 4. Earlier Comments` with \
-                     an entry for each, `- {} [addressed|partly|not addressed|withdrawn] L103 \
-                     \"words of the new text\": why`",
+                     an entry for each, `- {} [addressed|partly|not addressed] L103 \"words of the \
+                     new text\": why`",
                     missing.join(", "),
                     if missing.len() == 1 { "is" } else { "are" },
                     missing[0]
@@ -266,6 +314,9 @@ impl<'c> Rounds<'c> {
                 continue;
             };
             comment.status = answer.status;
+            if let Some(cited) = &answer.cited {
+                comment.written_line = cited.lines.0;
+            }
             comment.answer = Some(Answer {
                 round,
                 line: answer.cited.as_ref().map(|c| c.lines.0),
@@ -279,20 +330,119 @@ impl<'c> Rounds<'c> {
         }
     }
 
-    /// Looks up the words of comments in the current manuscript.
+    /// Looks up the words of comments in the current manuscript, and the lines that comments on
+    /// earlier texts mention.
     pub fn place(&self, comments: &mut [Comment]) {
-        let passages = Passages::of(self.text(self.number()));
+        let current = self.number();
+        let passages = Passages::of(self.text(current));
+        let moved: Vec<LineMap> = (1..current)
+            .map(|round| LineMap::between(self.text(round), self.text(current)))
+            .collect();
+        let language = self.contract.language;
+        for comment in comments.iter_mut() {
+            if let Some(moved) = moved.get(comment.round - 1) {
+                comment.text = moved.renumber(&comment.text, language);
+            }
+            let answer = comment.answer.as_mut();
+            if let Some(answer) = answer
+                && let Some(moved) = moved.get(answer.round - 1)
+            {
+                answer.text = moved.renumber(&answer.text, language);
+            }
+        }
         for comment in comments.iter_mut().filter(|c| c.path.is_none()) {
-            let answer = comment.answer.as_ref();
-            let line = answer.and_then(|a| a.line).unwrap_or(comment.line);
-            let quote = comment.last_quote();
-            let found = passages.find(quote);
+            let line = comment.written_line;
+            let found = passages.find(comment.last_quote());
             comment.passage = found
                 .into_iter()
                 .min_by_key(|passage| passage.first.abs_diff(line));
-            if let Some(passage) = &comment.passage {
-                (comment.line, comment.last_line) = (passage.first, passage.last);
+            let quoted = comment.answer.as_ref().filter(|a| a.quote.is_some());
+            let is_earlier = quoted.map_or(comment.round, |a| a.round) < current;
+            match &comment.passage {
+                Some(passage) => {
+                    (comment.line, comment.last_line) = (passage.first, passage.last);
+                    comment.was = Some(line).filter(|line| is_earlier && *line != passage.first);
+                }
+                None => comment.gone = is_earlier,
             }
         }
+    }
+}
+
+/// The lines of an earlier text that are unchanged in the current one, counted from 1.
+struct LineMap(BTreeMap<usize, usize>);
+
+impl LineMap {
+    fn between(old: &str, new: &str) -> LineMap {
+        let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+        let difference = TextDiff::from_slices(&old, &new);
+        let mut lines = BTreeMap::new();
+        for op in difference.ops() {
+            if let DiffOp::Equal {
+                old_index,
+                new_index,
+                len,
+            } = *op
+            {
+                lines.extend((0..len).map(|at| (old_index + at + 1, new_index + at + 1)));
+            }
+        }
+        LineMap(lines)
+    }
+
+    /// Adds to each line that a text mentions, `L45` or `第45行`, the line that it has now.
+    fn renumber(&self, text: &str, language: Language) -> String {
+        let mut result = String::new();
+        let mut at = 0;
+        while let Some(next) = text[at..].find(['L', '第']).map(|next| at + next) {
+            let sign = text[next..].chars().next().map_or(1, char::len_utf8);
+            let rest = &text[next + sign..];
+            let digits = rest
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(rest.len());
+            let mut end = next + sign + digits;
+            let starts_word = !text[..next].ends_with(|c: char| c.is_ascii_alphanumeric());
+            let is_line = match sign {
+                1 => !text[end..].starts_with(|c: char| c.is_ascii_alphanumeric()),
+                _ => text[end..].starts_with('行'),
+            };
+            let line = rest[..digits].parse::<usize>().ok();
+            if sign > 1 && is_line {
+                end += '行'.len_utf8();
+            }
+            result.push_str(&text[at..end]);
+            at = end;
+            let Some(line) = line.filter(|_| starts_word && is_line) else {
+                continue;
+            };
+            match (self.0.get(&line), language) {
+                (Some(now), _) if *now == line => {}
+                (Some(now), Language::En) => result.push_str(&format!(" (now L{now})")),
+                (Some(now), Language::Zh) => result.push_str(&format!("（现 L{now}）")),
+                (None, Language::En) => result.push_str(" (changed since)"),
+                (None, Language::Zh) => result.push_str("（已改）"),
+            }
+        }
+        result + &text[at..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_a_comment_mentions_get_their_number_of_now() {
+        let moved = LineMap::between("a\nb\nc\n", "a\nnew\nb\nd\n");
+        let en = |text: &str| moved.renumber(text, Language::En);
+        assert_eq!(
+            en("See L1, L2 and L3."),
+            "See L1, L2 (now L3) and L3 (changed since)."
+        );
+        assert_eq!(en("XL2, L2x, L and Lisp"), "XL2, L2x, L and Lisp");
+        assert_eq!(
+            moved.renumber("见第2行。", Language::Zh),
+            "见第2行（现 L3）。"
+        );
     }
 }

@@ -495,7 +495,8 @@ pub fn render_state(mut base: Value, panel: &PanelView, last: Option<&str>) -> S
     for member in &panel.members {
         let score = member.report.as_ref().map(|r| r.score);
         let confidence = member.report.as_ref().map(|r| r.confidence);
-        summary.insert(member.id.clone(), json!({"status": lasting(member.status), "overall_score": score, "confidence": confidence}));
+        let said = member.report.as_ref().map(|r| &r.summary);
+        summary.insert(member.id.clone(), json!({"title": member.title, "status": lasting(member.status), "overall_score": score, "confidence": confidence, "summary": said}));
     }
     base["agent_outputs_summary"] = Value::Object(summary);
     base["round"] = json!(panel.round);

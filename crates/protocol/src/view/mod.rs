@@ -11,6 +11,7 @@ mod explain;
 mod folder;
 mod manifest;
 pub(crate) mod pages;
+mod panel;
 mod pieces;
 pub(crate) mod pointers;
 mod relevance;
@@ -292,6 +293,15 @@ pub fn make_view(
         .map(|t| measure(t, &keeper, relevance, &topic, language))
         .collect();
     let stages = fit(&measured, budget, &keeper, language)?;
+    let pointers = measured
+        .iter()
+        .enumerate()
+        .map(|(index, m)| seen(index, m, &stages, language))
+        .collect();
+    let stages = match panel::part_of(contract, role) {
+        Some(part) => panel::extract(contract, part, stages, &keeper),
+        None => stages,
+    };
     Ok(View {
         role: role.name.clone(),
         unit: actor.unit().map(ToString::to_string),
@@ -301,11 +311,7 @@ pub fn make_view(
         language,
         window,
         budget,
-        pointers: measured
-            .iter()
-            .enumerate()
-            .map(|(index, m)| seen(index, m, &stages, language))
-            .collect(),
+        pointers,
         stages,
         absent,
         repeated,

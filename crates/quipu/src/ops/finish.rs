@@ -378,7 +378,11 @@ impl Summary<'_> {
             ));
         }
         for step in self.dropped_steps {
-            let label = if zh { "不再是下一步：" } else { "no longer a next step: " };
+            let label = if zh {
+                "不再是下一步："
+            } else {
+                "no longer a next step: "
+            };
             text.push_str(&format!("  {label}{}\n", quipu_contract::in_one_line(step)));
         }
         text

@@ -58,7 +58,9 @@ impl Operate for Integrate {
         let root = Project::find_root(&session.folder)?;
         let contract = Project::load_contract(&root)?;
         let (data, text, notes) = self.change(&root, &contract, host)?;
-        let notes = notes.into_iter().chain(self.advice(&contract, !text.is_empty()));
+        let notes = notes
+            .into_iter()
+            .chain(self.advice(&contract, !text.is_empty()));
         Ok(notes.fold(Answer::new(data, text), Answer::say))
     }
 }

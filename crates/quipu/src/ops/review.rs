@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use quipu_contract::{Form, Privilege, ProjectPath};
+use quipu_contract::{Form, Language, Privilege, ProjectPath};
 use quipu_protocol::flow::{FlowCache, flow_now, refresh_panel};
 use quipu_protocol::review::{
     Comment, Member, PanelView, Revision, Severity, Sum, panel_view, revise, write_letter,
@@ -48,7 +48,7 @@ impl Operate for ReviewStatus {
                 .map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned())
         };
         let panel = panel_view(&project.contract, &flow, &read, &[]);
-        let mut answer = Answer::new(json!(panel), render(&panel));
+        let mut answer = Answer::new(json!(panel), render(&panel, project.contract.language));
         if panel.members.iter().any(|m| !m.faults.is_empty()) {
             answer.exit = exit::NO;
         }
@@ -125,7 +125,7 @@ impl Operate for ReviewLetter {
     }
 }
 
-fn render(panel: &PanelView) -> String {
+fn render(panel: &PanelView, language: Language) -> String {
     let mut rows = vec![
         [
             "agent",
@@ -175,10 +175,10 @@ fn render(panel: &PanelView) -> String {
     for severity in [Severity::Critical, Severity::Important] {
         for comment in open.iter().filter(|c| c.severity == severity) {
             text.push_str(&format!(
-                "{}: {} L{} \"{}\": {}\n",
+                "{}: {} {} \"{}\": {}\n",
                 severity.as_str(),
                 comment.id,
-                comment.line,
+                comment.place(language),
                 comment.shown_quote(),
                 comment.text
             ));

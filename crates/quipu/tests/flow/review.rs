@@ -119,8 +119,8 @@ fn a_revision_opens_a_round_for_the_agents_that_it_concerns() {
     let person = quipu_contract::Actor::Person;
     let new = "# On wet knots\n\nA knot is a thought that a cord keeps.\n";
     let revised = quipu_protocol::review::revise(&project, &person, revision(new)).unwrap();
-    // s1 judges the title.
-    assert_eq!(revised.again, ["s1", "s5", "r5"]);
+    // s1 judges the title, r7 the whole text.
+    assert_eq!(revised.again, ["s1", "s5", "r5", "r7"]);
     assert_eq!(revised.round, 2);
     drop(project);
     let json = state(&stage);
@@ -160,7 +160,7 @@ fn a_revision_opens_a_round_for_the_agents_that_it_concerns() {
     accepted.sort();
     assert_eq!(
         accepted,
-        ["es", "qc", "r5", "s1", "s5"],
+        ["es", "qc", "r5", "r7", "s1", "s5"],
         "{:#?}",
         played.events
     );
@@ -177,23 +177,23 @@ fn a_revision_opens_a_round_for_the_agents_that_it_concerns() {
     assert_eq!(json["comments"][0]["status"], "addressed");
     assert_eq!(json["comments"][1]["status"], "withdrawn");
     assert_eq!(json["aggregates"]["verdict"], "ready");
-    // Nothing is open: a change that no report concerns needs none but the two on the panel.
+    // Nothing is open: a change outside the sections of others concerns only r7.
     let project = stage.open();
     let new = new.replace("# On wet knots\n", "# On wet knots\n\nAfter all.\n");
     let revised = quipu_protocol::review::revise(&project, &person, revision(&new)).unwrap();
-    assert_eq!((revised.again.len(), revised.round), (0, 3));
+    assert_eq!((revised.again, revised.round), (vec!["r7".to_owned()], 3));
     assert!(quipu_protocol::review::revise(&project, &person, revision(&new)).is_err());
     drop(project);
     // A report that was kept once is not excused when a later revision calls for it.
     let mut accepted = stage.play(Choice::default()).accepted();
     accepted.sort();
-    assert_eq!(accepted, ["es", "qc"]);
+    assert_eq!(accepted, ["es", "qc", "r7"]);
     let new = new.replace("# On wet", "# On dry");
     let revised = quipu_protocol::review::revise(&stage.open(), &person, revision(&new)).unwrap();
-    assert_eq!(revised.again, ["s1"]);
+    assert_eq!(revised.again, ["s1", "r7"]);
     let mut accepted = stage.play(Choice::default()).accepted();
     accepted.sort();
-    assert_eq!(accepted, ["es", "qc", "s1"]);
+    assert_eq!(accepted, ["es", "qc", "r7", "s1"]);
 }
 
 #[test]

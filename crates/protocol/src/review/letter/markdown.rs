@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Letter, Point};
+use super::{Letter, Point, TEMPLATE_OPENING};
 use crate::review::comment::Severity;
 use crate::review::rounds::Comment;
 use crate::review::state::AgentStatus;
@@ -200,10 +200,7 @@ pub fn template(letter: &Letter<'_>, points: &[Point<'_>]) -> String {
     let mut text = format!(
         "\n## {}\n\n{}\n",
         letter.say("Your reply", "您的答复"),
-        letter.say(
-            "Copy this part into a file, fill it in, and hand it in with the revision.",
-            "把这一部分复制到文件里填好，与修改稿一并提交。"
-        )
+        letter.say(TEMPLATE_OPENING[0], TEMPLATE_OPENING[1])
     );
     for point in points {
         let ids: Vec<&str> = point.comments.iter().map(|c| c.id.as_str()).collect();

@@ -30,6 +30,13 @@ pub enum LetterError {
     Store(#[from] StoreError),
 }
 
+/// What the template for a reply says before its first comment.
+pub(super) const TEMPLATE_OPENING: [&str; 2] = [
+    "Copy this part into a file, fill it in, and hand it in with the revision. To decline a comment, \
+     say why.",
+    "把这一部分复制到文件里填好，与修改稿一并提交。不改的意见请写明理由。",
+];
+
 /// What the files of the letter are rendered from.
 pub(super) struct Letter<'l> {
     pub language: Language,
@@ -75,6 +82,8 @@ impl Letter<'_> {
             (Language::Zh, Status::Addressed) => "已解决",
             (Language::Zh, Status::Partly) => "部分解决",
             (Language::Zh, Status::NotAddressed) => "未解决",
+            (Language::Zh, Status::CannotBeChecked) => "无法核对",
+            (Language::Zh, Status::Declined) => "同意不改",
             (Language::Zh, Status::Withdrawn) => "已撤回",
         }
     }
@@ -124,12 +133,8 @@ impl Letter<'_> {
             .unwrap_or(&comment.agent)
     }
 
-    /// The place of a comment: `L12`, with the file if it is not the manuscript.
     pub fn place(&self, comment: &Comment) -> String {
-        match &comment.path {
-            Some(path) => format!("{path} L{}", comment.line),
-            None => format!("L{}", comment.line),
-        }
+        comment.place(self.language)
     }
 
     pub fn verdict(&self) -> &str {
