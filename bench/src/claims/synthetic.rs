@@ -103,7 +103,12 @@ fn flagged(case: &Case) -> bool {
         chapter: Some(9),
         ..Bounds::default()
     };
-    let checked = judge_claims(&memory, &cut_claims(&case.sentence), &bounds);
+    let checked = judge_claims(
+        &memory,
+        &case.sentence,
+        &cut_claims(&case.sentence),
+        &bounds,
+    );
     checked
         .iter()
         .any(|one| one.findings.iter().any(|judged| judged.finding.conflict))

@@ -13,6 +13,7 @@ mod facts_in_prose;
 mod graph;
 mod graph_picture;
 mod injury;
+mod judgement;
 mod judges;
 mod keys;
 mod learn;
@@ -24,6 +25,7 @@ mod passages;
 mod period;
 mod pool;
 mod prompt;
+mod pronouns;
 mod query;
 mod question;
 mod relevance;
@@ -39,6 +41,7 @@ mod supersede;
 mod tension;
 mod tension_picture;
 mod threads;
+mod titles;
 mod waiver;
 mod words;
 
@@ -46,6 +49,10 @@ pub use claim::{Claim, cut_claims};
 pub use evidence::{Evidence, SceneEvidence};
 pub use graph::{Dense, Edge, Fate, Graph, Orphan, resolve_link};
 pub use graph_picture::{render_dot, render_svg};
+pub use judgement::{
+    Judgement, KeptConflict, KeptJudgements, kept_judgements, render_judged_scene,
+    render_judgement, scene_id,
+};
 pub use judges::Finding;
 pub use keys::is_same_key;
 pub use learn::{

@@ -14,6 +14,7 @@ use crate::page::{Page, Place};
 use crate::period::{Period, Scenes, find_period};
 use crate::state::implied_start;
 use crate::threads::{Thread, read_threads};
+use crate::titles::without_title;
 use crate::words::{find_all, has_han, lowered, words};
 
 /// A named person or thing in memory.
@@ -159,6 +160,7 @@ impl Memory {
                 );
             }
         }
+        memory.join_titled_names();
         memory.name_parts();
         memory
     }
@@ -312,6 +314,22 @@ impl Memory {
         self.metaphors.extend(metaphors.into_values());
     }
 
+    /// A heading that is another one with a title names the same person: `Captain Orrin Vale`.
+    fn join_titled_names(&mut self) {
+        for nth in 0..self.entities.len() {
+            let titled = self.entities[nth].name.clone();
+            let Some(name) = without_title(&titled) else {
+                continue;
+            };
+            let is_known = |other: &Entity| other.name == name;
+            if self.entities.iter().any(is_known) {
+                let entity = &mut self.entities[nth];
+                entity.name = name.to_owned();
+                entity.names.insert(0, name.to_owned());
+            }
+        }
+    }
+
     /// Adds short names that are unambiguous: `Mara` for Mara Dunn and `素裳` for 李素裳.
     fn name_parts(&mut self) {
         let mut parts: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -319,10 +337,8 @@ impl Memory {
             if has_han(&entity.name) {
                 let chars: Vec<char> = entity.name.chars().collect();
                 if chars.len() == 3 {
-                    parts
-                        .entry(chars[1..].iter().collect())
-                        .or_default()
-                        .push(nth);
+                    let owners = parts.entry(chars[1..].iter().collect()).or_default();
+                    owners.push(nth);
                 }
             } else if entity.name.split(' ').count() >= 2
                 && entity
@@ -344,7 +360,9 @@ impl Memory {
             .iter()
             .map(|entity| entity.name.clone())
             .collect();
-        for (part, owners) in parts {
+        for (part, mut owners) in parts {
+            // One person may head sections in several files.
+            owners.dedup_by(|a, b| self.entities[*a].name == self.entities[*b].name);
             if let ([owner], false) = (owners.as_slice(), whole.contains(&part)) {
                 let names = &mut self.entities[*owner].names;
                 if !names.contains(&part) {

@@ -220,7 +220,8 @@ fn is_world_rule(memory: &Memory, fact: &Fact, text: &str) -> bool {
     !of_person && crate::words::says_any(text, RULE_SIGNS)
 }
 
-const PERSON_KEYS: &[&str] = &[
+/// Keys that only people have.
+pub const PERSON_KEYS: &[&str] = &[
     "age",
     "born",
     "eyes",

@@ -15,6 +15,7 @@ use crate::memory::Memory;
 use crate::page::Page;
 use crate::pool::Pool;
 use crate::prompt::evidence_budget;
+use crate::pronouns::People;
 use crate::relevance::Vectors;
 use crate::scene::{Scene, cut_scenes};
 use crate::waiver::finding_id;
@@ -77,26 +78,38 @@ pub struct Judged {
 }
 
 /// Resolves the entities of each claim. A pronoun refers to the only entity that the preceding
-/// sentences of the paragraph name.
+/// sentences of the paragraph name, else to the only person whom it fits and whom the scene has
+/// named.
 pub fn sentences<'m>(
     memory: &'m Memory,
     claims: &'m [Claim],
+    scenes: &[Scene],
     chapter: Option<u64>,
 ) -> Vec<Sentence<'m>> {
     let mut carried: Option<usize> = None;
     let mut found = Vec::new();
-    for claim in claims {
+    let people = std::cell::LazyCell::new(|| People::of(memory));
+    let mut named: BTreeSet<usize> = BTreeSet::new();
+    for (nth, claim) in claims.iter().enumerate() {
         if claim.opens {
             carried = None;
         }
+        if scenes.iter().any(|scene| scene.claims.start == nth) {
+            named.clear();
+        }
         let mentions = memory.mentions(&claim.text);
+        let is_open = mentions.is_empty() && !named.is_empty();
+        let meant = || people.meant(memory, &named, &claim.text);
+        let whom = carried.or_else(|| is_open.then(meant).flatten());
+        named.extend(mentions.iter().map(|mention| mention.entity));
         let people: BTreeSet<usize> = mentions.iter().map(|mention| mention.entity).collect();
         let bare = blot(&claim.text, &mentions);
         found.push(Sentence {
             memory,
             text: &claim.text,
             mentions,
-            carried,
+            carried: whom,
+            named: named.clone(),
             chapter,
             bare,
         });
@@ -153,16 +166,26 @@ pub struct Corpus {
 impl Corpus {
     /// Reads memory and manuscripts, for a draft of a chapter.
     pub fn of(pages: &[Page], chapter: Option<u64>) -> Corpus {
-        let memory = Memory::of(pages);
+        Corpus::with(Memory::of(pages), pages, chapter)
+    }
+
+    /// Like `of`, with the memory of these pages.
+    pub fn with(memory: Memory, pages: &[Page], chapter: Option<u64>) -> Corpus {
         let pool = Pool::of(&memory, pages, chapter);
         Corpus { memory, pool }
     }
 }
 
 /// Judges each claim. Only the deterministic judges run; no evidence is gathered.
-pub fn judge_claims(memory: &Memory, claims: &[Claim], bounds: &Bounds) -> Vec<Checked> {
+pub fn judge_claims(
+    memory: &Memory,
+    draft: &str,
+    claims: &[Claim],
+    bounds: &Bounds,
+) -> Vec<Checked> {
     let memory = memory.certain_in(bounds.chapter);
-    let sentences = sentences(&memory, claims, bounds.chapter);
+    let scenes = cut_scenes(draft, claims);
+    let sentences = sentences(&memory, claims, &scenes, bounds.chapter);
     claims
         .iter()
         .zip(&sentences)
@@ -177,7 +200,7 @@ pub fn check(
     claims: &[Claim],
     bounds: &Bounds,
 ) -> (Vec<Checked>, Vec<SceneEvidence>) {
-    let mut checked = judge_claims(&corpus.memory, claims, bounds);
+    let mut checked = judge_claims(&corpus.memory, draft, claims, bounds);
     let mut vectors = Vectors::default();
     let cut = cut_scenes(draft, claims);
     let mut scenes = Vec::new();
@@ -313,13 +336,15 @@ mod tests {
             "奥托和",
             "奥托说，",
         ] {
-            let claims = cut_claims(&format!(
+            let draft = format!(
                 "{} nine rooms in 1911.",
                 sentence.repeat(3_900 / sentence.len())
-            ));
+            );
+            let claims = cut_claims(&draft);
             assert_eq!(claims.len(), 1);
             let checked = judge_claims(
                 &memory,
+                &draft,
                 &claims,
                 &Bounds {
                     chapter: Some(3),

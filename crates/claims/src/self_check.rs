@@ -278,7 +278,7 @@ fn check_events(memory: &Memory, all: &mut Vec<Inconsistency>) {
             .or_insert_with(|| memory.certain_in(Some(start.chapter)));
         let claims = cut_claims(&event.text);
         let mut findings = Vec::new();
-        for sentence in sentences(then, &claims, Some(start.chapter)) {
+        for sentence in sentences(then, &claims, &[], Some(start.chapter)) {
             judge_presence(&sentence, &mut findings);
         }
         for finding in findings.iter().filter(|finding| finding.conflict) {

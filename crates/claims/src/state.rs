@@ -11,6 +11,7 @@ use crate::memory::{Entity, Fact, Memory, is_alias};
 use crate::page::Page;
 use crate::period::{Period, Point, Scenes};
 use crate::threads::chapter_number;
+use crate::titles::without_title;
 
 /// A kind of state that changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -210,7 +211,20 @@ impl Memory {
         memory
     }
 
-    /// Returns the entity with this name or alias, in any case.
+    /// The entries that the deterministic judges can compare with a text: facts of somebody with a
+    /// key and a value, bans, words to avoid, closed threads.
+    pub fn decides(&self) -> usize {
+        let is_keyed = |fact: &&Fact| {
+            let is_stated = !fact.key.is_empty() && !fact.value.is_empty();
+            fact.entity.is_some() && is_stated && !is_alias(fact)
+        };
+        let avoided = self.terms.iter().filter(|term| !term.avoid.is_empty());
+        let closed = self.threads.iter().filter(|thread| thread.closed.is_some());
+        let keyed = self.facts.iter().filter(is_keyed).count();
+        keyed + self.rules.len() + self.metaphors.len() + avoided.count() + closed.count()
+    }
+
+    /// Returns the entity with this name or alias, in any case, with or without a title.
     pub fn find_owner(&self, name: &str) -> Option<usize> {
         let wanted = name.trim().to_lowercase();
         let is_named = |entity: &Entity| entity.name.to_lowercase() == wanted;
@@ -219,7 +233,8 @@ impl Memory {
             names.any(|name| name.to_lowercase() == wanted)
         };
         let first = |test: &dyn Fn(&Entity) -> bool| self.entities.iter().position(test);
-        first(&is_named).or_else(|| first(&is_called))
+        let found = first(&is_named).or_else(|| first(&is_called));
+        found.or_else(|| self.find_owner(without_title(name)?))
     }
 
     /// Returns the facts of an owner that hold when a chapter or scene ends, in the order of the

@@ -87,10 +87,12 @@ pub enum Form {
     Facts,
     /// Accepted conflicts.
     Waivers,
+    /// Conflicts that models have found, with both texts.
+    Judgements,
 }
 
 impl Form {
-    pub const ALL: [Form; 38] = [
+    pub const ALL: [Form; 39] = [
         Form::Identity,
         Form::State,
         Form::Todos,
@@ -129,6 +131,7 @@ impl Form {
         Form::Outline,
         Form::Facts,
         Form::Waivers,
+        Form::Judgements,
     ];
 
     /// The name in the contract.
@@ -172,6 +175,7 @@ impl Form {
             Form::Outline => "outline",
             Form::Facts => "facts",
             Form::Waivers => "waivers",
+            Form::Judgements => "judgements",
         }
     }
 

@@ -37,10 +37,11 @@ pub use import::{
 };
 pub use novel::ask::{AskError, Asking, MOST_ANSWER_CHARS, Reader, ask_leaf};
 pub use novel::check::{
-    Blocking, CheckError, CheckRequest, Checking, Draft, Unwaived, check_draft,
+    Blocking, CheckError, CheckRequest, Checking, Draft, Kept, Unwaived, check_draft,
     conflicts_in_progress, find_blocking, last_chapter, open_conflicts, revoke_waiver, waive,
     waivers_for,
 };
+pub use novel::judged_file::{AnswersKept, keep_answers};
 pub use novel::judging::{Accept, SceneJudge, ScenePrompt};
 pub use novel::learn::{
     AcceptedFact, LearnError, Learned, Wanted, accept_proposal, learn, proposals, question_of,

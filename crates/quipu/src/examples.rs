@@ -211,7 +211,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "check",
         &[
-            "quipu check chapters/ch05.md",
+            "quipu check outline.md#ch01",
             r#"quipu check --claim "Mara has never seen the sea""#,
         ],
     ),

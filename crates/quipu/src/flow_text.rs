@@ -263,6 +263,21 @@ pub fn render_estimate(estimate: &Estimate) -> String {
         estimate.output.to_string(),
         cost,
     ]);
+    let Usage {
+        input,
+        output,
+        cost,
+    } = estimate.with_tools;
+    if input > 0 {
+        rows.push(vec![
+            "with tools".into(),
+            String::new(),
+            "up to".into(),
+            input.to_string(),
+            output.to_string(),
+            cost.map(render_cost).unwrap_or_default(),
+        ]);
+    }
     table(&rows) + &render_batches(&estimate.batches)
 }
 

@@ -6,6 +6,7 @@
 mod agents;
 mod answer;
 mod calls;
+mod check_text;
 mod cli;
 mod command_agent;
 mod conflict_notice;

@@ -1,9 +1,10 @@
-//! Answers about scenes that somebody saved: one file, or a folder with `scene-N.json`.
+//! Answers about scenes that somebody saved: one file, stdin, or a folder with `scene-N.json`.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
 
 use quipu_claims::{Answered, Ruling};
+use quipu_contract::Actor;
 use quipu_protocol::{Accept, SceneJudge};
 
 use crate::session::Session;
@@ -20,7 +21,16 @@ impl<'s> SavedAnswers<'s> {
     pub fn at(session: &'s Session, path: &str) -> SavedAnswers<'s> {
         SavedAnswers {
             session,
-            name: format!("answers:{path}"),
+            name: match (&session.actor, path) {
+                (
+                    Actor::Agent {
+                        agent: Some(agent), ..
+                    },
+                    _,
+                ) => agent.to_string(),
+                (_, "-") => "answers:stdin".to_owned(),
+                _ => format!("answers:{path}"),
+            },
             path: path.into(),
             asked: RefCell::default(),
         }
@@ -75,10 +85,11 @@ impl SceneJudge for SavedAnswers<'_> {
         if !is_answered {
             return Ok(None);
         }
-        let bytes = self
-            .session
-            .load_file(&file)
-            .map_err(|failure| failure.what)?;
+        let loaded = match file.as_os_str() == "-" {
+            true => self.session.load_stdin(),
+            false => self.session.load_file(&file),
+        };
+        let bytes = loaded.map_err(|failure| failure.what)?;
         let named = |fault: String| format!("{}: {fault}", file.display());
         accept(&String::from_utf8_lossy(&bytes))
             .map(Some)

@@ -9,6 +9,7 @@ use quipu_contract::{did_you_mean, nearest};
 use crate::answer::Failure;
 use crate::cli::common;
 use crate::examples::first_example;
+use crate::shell_word::shell_word;
 use crate::table::{GROUPS, Operation, TABLE};
 
 /// Returns the error of a command line; `None` if help or the version was requested.
@@ -35,10 +36,14 @@ pub fn misuse(error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
                     ),
                     help(),
                 ),
-                false => Failure::usage(
-                    format!("unexpected argument `{word}`: quote a text that has several words"),
-                    help(),
-                ),
+                false => unexpected(&word, called, arguments).unwrap_or_else(|| {
+                    Failure::usage(
+                        format!(
+                            "unexpected argument `{word}`: quote a text that has several words"
+                        ),
+                        help(),
+                    )
+                }),
             }
         }
         Kind::MissingRequiredArgument => {
@@ -80,6 +85,31 @@ pub fn misuse(error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
             )
         }
         _ => Failure::usage(first_paragraph(error), help()),
+    })
+}
+
+/// A second file of a command that takes one.
+fn unexpected(word: &str, called: Option<&Operation>, arguments: &[OsString]) -> Option<Failure> {
+    let operation = called?;
+    let command = (operation.augment)(Command::new(operation.name));
+    let first = command.get_positionals().next()?;
+    let takes_files = first
+        .get_value_names()?
+        .iter()
+        .any(|name| name.contains("FILE") || name.contains("PATH"));
+    let at = arguments.iter().position(|argument| argument == word)?;
+    let before = arguments[at - 1].to_str()?;
+    let is_file = !before.starts_with('-') && operation.name.split(' ').all(|one| one != before);
+    (takes_files && is_file).then(|| {
+        let name = operation.name;
+        Failure::usage(
+            format!("unexpected argument `{word}`: `quipu {name}` takes one file"),
+            format!(
+                "quipu {name} {}; quipu {name} {}",
+                shell_word(before),
+                shell_word(word)
+            ),
+        )
     })
 }
 

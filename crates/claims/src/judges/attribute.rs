@@ -121,6 +121,10 @@ impl Hand {
     fn name(self) -> &'static str {
         if self == Hand::Left { "left" } else { "right" }
     }
+
+    fn chinese(self) -> &'static str {
+        if self == Hand::Left { "左" } else { "右" }
+    }
 }
 
 /// Returns the dominant hand that a fact states.
@@ -297,10 +301,14 @@ pub fn judge_hand(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let Some((fact, stated)) = facts.iter().find_map(|fact| Some((fact, stated(fact)?))) else {
         return;
     };
-    let why = format!(
-        "memory says {}, the text shows the {} hand in use",
-        stated.name(),
-        hand.name()
+    let (known, shown) = (stated.name(), hand.name());
+    let why = sentence.why(
+        format!("memory says {known}, the text shows the {shown} hand in use"),
+        format!(
+            "记忆写的是{}手，文中用的是{}手",
+            stated.chinese(),
+            hand.chinese()
+        ),
     );
     findings.push(sentence.found("hand", stated != hand, 0.9 * sure, why, fact));
 }
@@ -524,7 +532,10 @@ pub fn judge_trade(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
         .filter(|fact| TRADE_KEYS.contains(&fact.key.as_str()))
     {
         if let Some((_, stated)) = trade(&fact.value) {
-            let why = format!("memory says {stated}, the text {named}");
+            let why = sentence.why(
+                format!("memory says {stated}, the text {named}"),
+                format!("记忆写的是{stated}，文中是{named}"),
+            );
             findings.push(sentence.found("trade", stated != named, 0.85, why, fact));
         }
     }
@@ -535,6 +546,30 @@ mod tests {
     use crate::judges::bench::expect;
 
     const MEMORY: &str = "# C\n\n## Otto\n- handed: left\n- occupation: clockmaker\n\n## Mara\n- drive: guilt\n\n## 沈砚\n- 别名：守灯人\n- 惯用手：左\n- 职业：钟表匠\n\n## 阿岳\n- [章] 天生的右撇子\n";
+
+    #[test]
+    fn a_pronoun_is_carried_over_paragraphs_if_one_person_fits() {
+        let memory = "# C\n\n## Mara\n- handed: left\n- [arc] she never forgave the sea\n\n## Ivo\n- trade: clerk, because his father was one\n\n## Ilse\n- handed: left\n\n## 沈砚\n- 惯用手：左\n- [弧] 他不信神\n";
+        expect(
+            memory,
+            &[
+                (
+                    "Mara sat with Ivo.\n\nNobody spoke.\n\nShe signed with her right hand.",
+                    &["hand!"],
+                ),
+                ("Mara sat with Ivo.\n\nHe signed with his right hand.", &[]),
+                (
+                    "Mara sat with Ilse.\n\nShe signed with her right hand.",
+                    &[],
+                ),
+                (
+                    "Mara sat.\n\n## Later\n\nShe signed with her right hand.",
+                    &[],
+                ),
+                ("沈砚坐下。\n\n他用右手签了字。", &["hand!"]),
+            ],
+        );
+    }
 
     #[test]
     fn the_wrong_hand_is_caught() {

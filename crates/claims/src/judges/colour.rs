@@ -186,7 +186,11 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
             .filter(|fact| part.keys.contains(&fact.key.as_str()))
         {
             if let Some(stated) = stated(&fact.value) {
-                let why = format!("memory says {}, the text {name}", fact.value);
+                let known = &fact.value;
+                let why = sentence.why(
+                    format!("memory says {known}, the text {name}"),
+                    format!("记忆写的是{known}，文中是{name}"),
+                );
                 findings.push(sentence.found(part.judge, stated != colour, 0.85 * sure, why, fact));
             }
         }

@@ -416,10 +416,10 @@ fn compare(
         if let [stated] = find_dates(&fact.value).as_slice()
             && let Some(differs) = stated.differs(date)
         {
-            let why = format!(
-                "memory says {}, the text {}",
-                fact.value,
-                &sentence.text[date.range.clone()]
+            let (known, said) = (&fact.value, &sentence.text[date.range.clone()]);
+            let why = sentence.why(
+                format!("memory says {known}, the text {said}"),
+                format!("记忆写的是{known}，文中是{said}"),
             );
             findings.push(sentence.found("date", differs, 0.85 * sure, why, fact));
         }

@@ -94,11 +94,16 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
             conflict: !own,
             confidence: 0.85,
             why: if own {
-                "the image that this concept has".into()
+                sentence.why(
+                    "the image that this concept has".into(),
+                    "正是这一概念的比喻".into(),
+                )
             } else {
-                format!(
-                    "`{}` is the image of `{}`; `{}` has `{}`",
-                    metaphor.image, metaphor.concept, owner.concept, owner.image
+                let [image, concept] = [&metaphor.image, &metaphor.concept];
+                let [other, its] = [&owner.concept, &owner.image];
+                sentence.why(
+                    format!("`{image}` is the image of `{concept}`; `{other}` has `{its}`"),
+                    format!("`{image}` 是 `{concept}` 的比喻；`{other}` 的是 `{its}`"),
                 )
             },
             at: metaphor.at.clone(),

@@ -17,6 +17,8 @@ mod term;
 mod thread;
 
 pub(crate) use presence::{judge as judge_presence, says_dead};
+use std::collections::BTreeSet;
+
 use quipu_text::Level;
 use serde::Serialize;
 
@@ -31,6 +33,8 @@ pub struct Sentence<'m> {
     pub mentions: Vec<Mention>,
     /// The entity that `he` or `她` refers to, if the preceding sentences leave only one candidate.
     pub carried: Option<usize>,
+    /// The entities that the scene has named so far, this sentence included.
+    pub named: BTreeSet<usize>,
     /// The chapter of the draft.
     pub chapter: Option<u64>,
     /// The text with every name masked, at the same byte offsets, so that a keyword inside a name
@@ -202,6 +206,11 @@ impl<'m> Sentence<'m> {
         Some((self.memory.facts_of(entity).collect(), sure))
     }
 
+    /// Returns a reason in the language of the sentence.
+    pub fn why(&self, english: String, chinese: String) -> String {
+        if has_han(self.text) { chinese } else { english }
+    }
+
     pub fn found(
         &self,
         judge: &'static str,
@@ -229,6 +238,7 @@ pub(crate) mod bench {
     use super::*;
     use crate::page::Page;
     use crate::query::sentences;
+    use crate::scene::cut_scenes;
     use quipu_contract::Form;
     use quipu_recall::Tier;
 
@@ -249,7 +259,8 @@ pub(crate) mod bench {
     /// Returns `judge!` for a conflict and `judge=` for agreement.
     pub fn says(memory: &Memory, draft: &str) -> Vec<String> {
         let claims = crate::claim::cut_claims(draft);
-        let found = sentences(memory, &claims, Some(9))
+        let scenes = cut_scenes(draft, &claims);
+        let found = sentences(memory, &claims, &scenes, Some(9))
             .iter()
             .flat_map(judge)
             .collect::<Vec<_>>();

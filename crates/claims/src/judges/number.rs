@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::{Finding, Sentence};
+use crate::memory::Fact;
 use crate::words::{
     Number, clause_before, has_han, is_negated, is_quoted, is_unreal, near_before, numbers,
     says_any, stem, words,
@@ -108,7 +109,11 @@ pub fn judge_age(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
             if let [stated] = numbers(bare).as_slice()
                 && stated.range.len() == bare.len()
             {
-                let why = format!("memory says {}, the text {}", stated.value, number.value);
+                let (known, said) = (stated.value, number.value);
+                let why = sentence.why(
+                    format!("memory says {known}, the text {said}"),
+                    format!("记忆写的是{known}，文中是{said}"),
+                );
                 findings.push(sentence.found(
                     "age",
                     stated.value != number.value,
@@ -306,15 +311,88 @@ pub fn judge_count(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
                 {
                     continue;
                 }
-                let why = format!(
-                    "memory says {stated} {}, the text {}",
-                    fact.key, number.value
+                let (key, said) = (&fact.key, number.value);
+                let why = sentence.why(
+                    format!("memory says {stated} {key}, the text {said}"),
+                    format!("记忆写的是{key}{stated}，文中是{said}"),
                 );
                 findings.push(sentence.found("count", stated != number.value, 0.8, why, fact));
             }
         }
     }
+    judge_unit(sentence, &said, findings);
     findings.dedup_by(|a, b| a.judge == "count" && a == b);
+}
+
+/// The least number that is a count and no handful, and how far a slip is from the right one.
+const LEAST_COUNT: u64 = 10;
+const LARGEST_FACTOR: u64 = 2;
+
+/// Compares a number with a fact about something that the scene has named, by their unit:
+/// `stairs: 168 steps` and “all 186 steps”. The unit must belong to one fact alone.
+fn judge_unit(sentence: &Sentence<'_>, said: &[Number], findings: &mut Vec<Finding>) {
+    if said.is_empty() || is_unreal(&sentence.bare) {
+        return;
+    }
+    let mut facts: Vec<(&Fact, u64, String)> = Vec::new();
+    let named: BTreeSet<usize> = sentence
+        .named
+        .iter()
+        .map(|nth| sentence.memory.first_of(*nth))
+        .collect();
+    for entity in named {
+        for fact in sentence.memory.facts_of(entity) {
+            if let Some((stated, unit)) = stated_unit(fact) {
+                facts.push((fact, stated, unit));
+            }
+        }
+    }
+    for (fact, stated, unit) in &facts {
+        let is_judged = |found: &Finding| found.judge == "count" && found.at == fact.at;
+        let is_shared = facts.iter().filter(|(_, _, other)| other == unit).count() > 1;
+        if is_shared || findings.iter().any(is_judged) {
+            continue;
+        }
+        for number in said
+            .iter()
+            .filter(|number| counts(sentence.text, number, unit))
+        {
+            let value = number.value;
+            let is_near = value <= stated * LARGEST_FACTOR && *stated <= value * LARGEST_FACTOR;
+            if value < LEAST_COUNT
+                || !is_near
+                || is_quoted(sentence.text, number.range.start)
+                || is_negated(&sentence.bare, number.range.start)
+            {
+                continue;
+            }
+            let why = sentence.why(
+                format!("memory says {stated} {unit}, the text {value}"),
+                format!("记忆写的是{stated}{unit}，文中是{value}"),
+            );
+            findings.push(sentence.found("count", value != *stated, 0.75, why, fact));
+        }
+    }
+}
+
+/// Returns the number and the unit of a fact whose value has nothing else.
+fn stated_unit(fact: &Fact) -> Option<(u64, String)> {
+    let value = crate::keys::gist(&fact.value);
+    let found = numbers(&value);
+    let [stated] = found.as_slice() else {
+        return None;
+    };
+    let unit = value[stated.range.end..].trim();
+    let is_unit = match has_han(unit) {
+        true => unit.chars().count() <= 3 && !AGE_KEYS.contains(&fact.key.as_str()) && unit != "岁",
+        false => !unit.is_empty() && unit.chars().all(char::is_alphabetic) && unit.ends_with('s'),
+    };
+    let is_count = stated.range.start == 0 && stated.value >= LEAST_COUNT && is_unit;
+    let is_own_key = stem(&unit.to_lowercase()) == stem(&fact.key);
+    let is_time = [
+        "years", "days", "months", "weeks", "hours", "minutes", "年", "天", "日", "月",
+    ];
+    (is_count && !is_own_key && !is_time.contains(&unit)).then(|| (stated.value, unit.to_owned()))
 }
 
 /// Returns true if a number is the total of `key`.
@@ -410,6 +488,36 @@ mod tests {
                 ("The Tower has about two hundred steps.", &[]),
                 ("灯塔共有二百一十级台阶。", &["count!"]),
                 ("灯塔里，他爬了四十级台阶就停下。", &[]),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_unit_belongs_to_the_place_of_the_scene() {
+        let memory = "# C\n\n## Skerry Light\n- stairs: 168 steps\n- built: 1880\n\n## 石塔\n- 台阶：168级\n";
+        expect(
+            memory,
+            &[
+                (
+                    "Skerry Light was dark.\n\nShe climbed all 186 steps.",
+                    &["count!"],
+                ),
+                (
+                    "Skerry Light was dark. She counted the 168 steps.",
+                    &["count="],
+                ),
+                ("She climbed all 186 steps.", &[]),
+                ("Skerry Light was dark. She climbed forty steps.", &[]),
+                (
+                    "Skerry Light was dark. She took the ten steps down to the cellar.",
+                    &[],
+                ),
+                (
+                    "Skerry Light was dark. Nobody had counted all 186 steps.",
+                    &[],
+                ),
+                ("石塔很暗。\n\n她数过，一共一百八十六级。", &["count!"]),
+                ("石塔很暗。她爬了八十级就停下。", &[]),
             ],
         );
     }

@@ -139,8 +139,15 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let name = |mention: &Mention| &sentence.memory.entities[mention.entity].name;
-    let order = if known { "before" } else { "after" };
-    let why = format!("memory puts {} {order} {}", name(first), name(second));
+    let (order, zh) = if known {
+        ("before", "前")
+    } else {
+        ("after", "后")
+    };
+    let why = sentence.why(
+        format!("memory puts {} {order} {}", name(first), name(second)),
+        format!("按记忆，{}在{}之{zh}", name(first), name(second)),
+    );
     findings.push(sentence.found("order", told != known, 0.85, why, fact));
 }
 

@@ -7,7 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Finding, Sentence};
 use crate::memory::{Fact, Mention};
 use crate::threads::chapter_number;
-use crate::words::{is_han, is_unreal, near_after, near_before, quotations, says_any, words};
+use crate::titles::before_title;
+use crate::words::{
+    clause_before, is_han, is_unreal, near_after, near_before, quotations, says_any, words,
+};
 
 const STATUS_KEYS: &[&str] = &["status", "fate", "state", "状态", "结局", "生死"];
 const DEATH_KEYS: &[&str] = &["died", "death", "dies", "死于", "卒于", "去世"];
@@ -351,15 +354,18 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let name = &sentence.memory.entities[mention.entity].name;
-        let (what, sure) = match gone {
-            Gone::Dead => ("dead", 0.85),
-            Gone::Away => ("not here", 0.75),
+        let (what, zh, sure) = match gone {
+            Gone::Dead => ("dead", "已死", 0.85),
+            Gone::Away => ("not here", "不在此处", 0.75),
         };
         findings.push(sentence.found(
             "presence",
             true,
             sure,
-            format!("{name} is {what}, but acts"),
+            sentence.why(
+                format!("{name} is {what}, but acts"),
+                format!("{name}{zh}，却在行动"),
+            ),
             fact,
         ));
     }
@@ -400,7 +406,75 @@ fn acts_alone(text: &str, mention: &Mention, next: Option<&Mention>) -> bool {
         }
         None => mention.end,
     };
-    does(near_after(text, end))
+    does(near_after(text, end)) || is_inverted(text, mention)
+}
+
+/// Verbs that may stand before their subject: `On the bridge stood Captain Vale`.
+const BEFORE_SUBJECT: &[&str] = &[
+    "stood", "sat", "came", "went", "walked", "ran", "strode", "stepped", "knelt", "crouched",
+    "waited", "leaned", "appeared", "entered", "emerged", "rode", "climbed", "rushed", "stumbled",
+    "standing", "sitting", "waiting", "kneeling",
+];
+const BEFORE_SUBJECT_ZH: &[&str] = &[
+    "站着",
+    "坐着",
+    "蹲着",
+    "跪着",
+    "站了",
+    "坐了",
+    "走来",
+    "走来了",
+    "走出",
+    "走进",
+    "跑来",
+    "来了",
+    "走着",
+    "立着",
+];
+/// Words that open such a sentence.
+const OPENS_INVERTED: &[&str] = &[
+    "in", "on", "at", "under", "beside", "behind", "before", "above", "below", "between", "among",
+    "by", "near", "from", "out", "up", "down", "over", "across", "through", "there", "here",
+    "then", "outside", "inside", "into", "around", "against", "beyond", "atop", "upon", "next",
+    "along",
+];
+/// Likenesses stand where people do.
+const LIKENESSES: &[&str] = &[
+    "statue",
+    "portrait",
+    "bronze",
+    "marble",
+    "stone",
+    "painted",
+    "carved",
+    "effigy",
+    "photograph",
+    "像",
+    "画",
+    "雕",
+    "照片",
+    "牌位",
+];
+
+/// Returns true if a verb stands before the name, its subject: `In came Tom`, `门口站着沈舟`.
+fn is_inverted(text: &str, mention: &Mention) -> bool {
+    let before = before_title(&text[..mention.start]);
+    if BEFORE_SUBJECT_ZH.iter().any(|verb| before.ends_with(verb)) {
+        let ends = text[mention.end..]
+            .chars()
+            .next()
+            .is_none_or(|c| !is_han(c));
+        return ends && !says_any(text, LIKENESSES);
+    }
+    let near = near_before(before, before.len());
+    let clause = words(clause_before(near, near.len()));
+    let (Some(first), Some(last)) = (clause.first(), clause.last()) else {
+        return false;
+    };
+    clause.len() >= 2
+        && OPENS_INVERTED.contains(&first.lower.as_str())
+        && BEFORE_SUBJECT.contains(&last.lower.as_str())
+        && !says_any(text, LIKENESSES)
 }
 
 fn does(after: &str) -> bool {
@@ -515,6 +589,13 @@ mod tests {
                 ("She turned, and Tom slowly nodded.", &["presence!"]),
                 ("Hale lit the lamp.", &["presence!"]),
                 ("沈舟推开门。", &["presence!"]),
+                ("On the bridge stood Captain Tom.", &["presence!"]),
+                ("In came Tom, wet to the knees.", &["presence!"]),
+                ("Beside the stove sat Ana, and Tom was dead.", &[]),
+                ("In the square stood Tom, in bronze.", &[]),
+                ("In the square stood Tom's widow.", &[]),
+                ("门口站着沈舟。", &["presence!"]),
+                ("门口立着沈舟的像。", &[]),
                 ("郝督察笑了。", &["presence!"]),
                 // The draft is chapter nine, in which she is still alive.
                 ("Ines opened the door.", &[]),

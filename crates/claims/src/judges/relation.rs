@@ -107,7 +107,10 @@ fn judge_kin(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
                 "relation",
                 !same,
                 0.85 * sure,
-                format!("memory says {word} {stated}, the text {name}"),
+                sentence.why(
+                    format!("memory says {word} {stated}, the text {name}"),
+                    format!("记忆写的{word}是{stated}，文中是{name}"),
+                ),
                 fact,
             ));
         }
@@ -217,7 +220,10 @@ fn judge_birthplace(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
                 "relation",
                 !same,
                 0.85 * sure,
-                format!("memory says {}, the text {place}", fact.value),
+                sentence.why(
+                    format!("memory says {}, the text {place}", fact.value),
+                    format!("记忆写的是{}，文中是{place}", fact.value),
+                ),
                 fact,
             ));
         }

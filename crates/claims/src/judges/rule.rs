@@ -53,7 +53,10 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
             judge: "rule",
             conflict: true,
             confidence: 0.9,
-            why: format!("`{pattern}` must not happen here"),
+            why: sentence.why(
+                format!("`{pattern}` must not happen here"),
+                format!("`{pattern}` 不得出现"),
+            ),
             at: rule.at.clone(),
             evidence: rule.text.clone(),
             level: rule.level,

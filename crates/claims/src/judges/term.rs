@@ -37,7 +37,10 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
                     judge: "term",
                     conflict: true,
                     confidence: 0.9,
-                    why: format!("`{avoided}` must not be used for `{}`", term.name),
+                    why: sentence.why(
+                        format!("`{avoided}` must not be used for `{}`", term.name),
+                        format!("不得用 `{avoided}` 称呼 `{}`", term.name),
+                    ),
                     at: term.at.clone(),
                     evidence: term.text.clone(),
                     level: None,

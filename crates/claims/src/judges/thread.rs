@@ -102,7 +102,10 @@ pub fn judge(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
             judge: "thread",
             conflict: true,
             confidence: 0.8,
-            why: format!("this thread was closed: {closed}"),
+            why: sentence.why(
+                format!("this thread was closed: {closed}"),
+                format!("这条伏笔已收：{closed}"),
+            ),
             at: thread.at.clone(),
             evidence: format!("{} — closed: {closed}", thread.name),
             level: None,

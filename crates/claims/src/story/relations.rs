@@ -92,16 +92,28 @@ const KEYS: &[&str] = &[
 /// Returns the relations that hold when a point ends; without a point, all of them, with their
 /// history.
 pub fn read_relations(memory: &Memory, at: Option<Point>) -> Vec<Relation> {
-    let holds = |fact: &&Fact| !fact.is_event && at.is_none_or(|at| fact.period.stands_after(at));
-    memory
-        .facts
-        .iter()
-        .filter(holds)
-        .flat_map(|fact| read_fact(memory, fact))
+    let facts = memory.facts.iter().filter(|fact| !fact.is_event);
+    let dated = facts.map(|fact| (fact, period_of(memory, fact)));
+    dated
+        .filter(|(_, period)| at.is_none_or(|at| period.stands_after(at)))
+        .flat_map(|(fact, period)| read_fact(memory, fact, period))
         .collect()
 }
 
-fn read_fact(memory: &Memory, fact: &Fact) -> Vec<Relation> {
+/// Returns when a relation holds. What one person is to another changes, so a relation without a
+/// start begins in the chapter of its link; kinship holds from the beginning.
+fn period_of(memory: &Memory, fact: &Fact) -> Period {
+    let key = fact.key.trim_start_matches(['→', ' ']);
+    let is_kin = KEYS.contains(&key);
+    let source = fact.source.as_deref().filter(|_| !is_kin);
+    let implied = source.and_then(|source| memory.scenes.point_of(source));
+    Period {
+        from: fact.period.from.or(implied),
+        ..fact.period
+    }
+}
+
+fn read_fact(memory: &Memory, fact: &Fact, period: Period) -> Vec<Relation> {
     let Some(owner) = fact.entity.map(|entity| memory.first_of(entity)) else {
         return Vec::new();
     };
@@ -109,7 +121,7 @@ fn read_fact(memory: &Memory, fact: &Fact) -> Vec<Relation> {
         from: memory.entities[owner].name.clone(),
         to: memory.entities[memory.first_of(to)].name.clone(),
         label,
-        period: fact.period.into(),
+        period: period.into(),
         at: fact.at.clone(),
     };
     let key = fact.key.trim_start_matches(['→', ' ']);
@@ -250,6 +262,18 @@ mod tests {
                 "Joss Ada wife"
             ]
         );
+        let text = "## Joss\n- Ada: a debt [→ manuscripts/ch03.md#x]\n- sister: Ada [→ manuscripts/ch03.md]\n\n## Ada\n";
+        let page = Page {
+            path: "c.md".into(),
+            tier: Tier::L1,
+            is_memory: true,
+            form: None,
+            text: text.into(),
+        };
+        let later = Memory::of(&[page]);
+        let at = |chapter| read_relations(&later, Some(Point::chapter(chapter))).len();
+        assert_eq!([at(2), at(3)], [1, 2], "the debt begins where it is told");
+
         let all = read_relations(&memory, None);
         assert!(render_relations_mermaid(&all).contains("n0 -->|\"朋友 (until ch05)\"| n2"));
         assert!(

@@ -1,8 +1,8 @@
 //! The constraint query in a flow: a step with `check` receives the conflicts of a draft and the
 //! evidence about it in its brief, and its report must answer each conflict.
 //!
-//! The findings are those of the deterministic judges. The agent judges the rest; what it writes is
-//! never taken for a finding of Quipu.
+//! The findings are those of the deterministic judges, and what models found earlier in the same
+//! scenes. The agent judges the rest; its report is kept as that agent's judgement.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +62,8 @@ impl Engine<'_> {
             if is_text(&output.path) && !self.project.contract.blocks_conflicts(&output.path) {
                 let open = find_open(self.project, actor, &output.path, &text)
                     .map_err(cannot_check(&output.path))?;
-                warnings.extend(open.into_iter().map(|conflict| conflict.fault));
+                let open = open.into_iter().filter(|conflict| !conflict.old);
+                warnings.extend(open.map(|conflict| conflict.fault));
             }
         }
         let writes_text = collected
@@ -79,7 +80,9 @@ impl Engine<'_> {
             };
             for (output, bytes) in &collected.files {
                 let report = String::from_utf8_lossy(bytes);
-                let silent = open.iter().filter(|conflict| {
+                // What a model found before, in a report that this one replaces, is open again.
+                let by_rules = open.iter().filter(|conflict| conflict.kept.is_none());
+                let silent = by_rules.filter(|conflict| {
                     !conflict.against.is_empty() && !report.contains(&conflict.against)
                 });
                 faults.extend(silent.map(|conflict| {

@@ -53,7 +53,14 @@ pub struct Estimate {
     pub output: Tokens,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// The same for an agent that calls tools: each call is a request that reads everything again.
+    pub with_tools: Usage,
 }
+
+/// How much more an agent with tools reads and writes than one request for each job, in percent:
+/// measured on a novel of six chapters with 93 requests (docs/performance.md).
+const WITH_TOOLS_READS: u64 = 522;
+const WITH_TOOLS_WRITES: u64 = 145;
 
 /// The usage of a step's jobs in a run beside the estimate.
 #[derive(Debug, Clone, Serialize)]
@@ -195,10 +202,20 @@ pub fn estimate_flow(
         }
         jobs.push(estimate);
     }
-    let input = jobs.iter().map(|t| t.input).sum();
-    let output = jobs.iter().map(|t| t.output).sum();
+    let input: Tokens = jobs.iter().map(|t| t.input).sum();
+    let output: Tokens = jobs.iter().map(|t| t.output).sum();
     let cost = price.map(|_| jobs.iter().filter_map(|t| t.cost).sum());
+    let with_tools = Usage {
+        input: input.0 * WITH_TOOLS_READS / 100,
+        output: output.0 * WITH_TOOLS_WRITES / 100,
+        cost: None,
+    };
+    let with_tools = Usage {
+        cost: price.map(|price| price.cost(with_tools.input, with_tools.output)),
+        ..with_tools
+    };
     Ok(Estimate {
+        with_tools,
         batches: batches(project, &jobs),
         jobs,
         input,

@@ -8,16 +8,18 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use quipu_claims::{
-    Bounds, Checked, Corpus, Judged, Memory, Page, SceneEvidence, Verdict, Waiver, chapter_number,
-    check, cut_claims, finding_id, judge_claims, read_waivers, render_revocation, render_waiver,
+    Bounds, Checked, Corpus, Judged, KeptJudgements, Memory, Page, SceneEvidence, Verdict, Waiver,
+    chapter_number, check, cut_claims, finding_id, judge_claims, kept_judgements, read_waivers,
+    render_revocation, render_waiver,
 };
-use quipu_contract::{Actor, Builtin, Class, Form, ProjectPath};
+use quipu_contract::{Actor, Builtin, Class, Form, Language, ProjectPath};
 use quipu_recall::Tier;
 use quipu_store::{Change, LeaseToken, Op, Receipt, Refused, StoreError, Validated, merge_object};
 use serde::Serialize;
 use thiserror::Error;
 
-use super::judging::{SceneJudge, ScenePrompt, judge_scenes, scene_prompts};
+use super::judged_file::{Sorted, told_again};
+use super::judging::{JudgedNow, SceneJudge, ScenePrompt, judge_scenes, scene_prompts};
 use crate::files::read::{ReadError, may_read_whole, read_pointer};
 use crate::flow::job::fill_path;
 use crate::novel::memory_check::{find_blocking_memory, is_checked_memory, memory_conflicts};
@@ -92,6 +94,26 @@ pub struct Unwaived {
     pub confidence: f32,
     pub judge: String,
     pub why: String,
+    /// Where a judgement of a model is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Kept>,
+}
+
+/// A judgement that was made earlier.
+#[derive(Debug, Clone, Serialize)]
+pub struct Kept {
+    /// The place of the judgement, as file:line.
+    pub at: String,
+    /// True if the scene has changed since: a reader must judge again.
+    pub old: bool,
+}
+
+impl Unwaived {
+    /// Whether the scene has changed since a model judged it. Such a conflict is shown and counts
+    /// for nothing.
+    pub fn is_old(&self) -> bool {
+        self.kept.as_ref().is_some_and(|kept| kept.old)
+    }
 }
 
 /// The result of a check.
@@ -99,6 +121,9 @@ pub struct Unwaived {
 pub struct Checking {
     pub path: Option<String>,
     pub conflicts: Vec<Unwaived>,
+    /// What models found in scenes that have changed since.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub old: Vec<Unwaived>,
     pub waived: Vec<Waiver>,
     pub claims: Vec<Checked>,
     /// The scenes of the draft with their evidence.
@@ -106,6 +131,19 @@ pub struct Checking {
     /// The question about each scene, ready for a judge.
     #[serde(skip)]
     pub prompts: Vec<ScenePrompt>,
+    /// The scenes that a model has judged as they are, by number, with the judge.
+    pub judged: BTreeMap<usize, String>,
+    /// The scenes that the judge of this request answered for.
+    #[serde(skip)]
+    pub judged_now: Vec<JudgedNow>,
+    /// The claims that rules could judge.
+    pub ruled: usize,
+    /// The facts and rules of memory that the deterministic judges can read.
+    #[serde(skip)]
+    pub by_rules: usize,
+    /// Whether there is anything to judge the text by.
+    #[serde(skip)]
+    pub has_sources: bool,
 }
 
 impl Checking {
@@ -168,10 +206,13 @@ pub fn find_blocking(
     if is_checked_memory(project, path) {
         return find_blocking_memory(project, actor, path, text);
     }
-    find_open(project, actor, path, text)
+    let mut found = find_open(project, actor, path, text)?;
+    found.retain(|conflict| !conflict.old);
+    Ok(found)
 }
 
-/// Finds the conflicts of a text that no waiver covers, whether they block it or not.
+/// Finds the conflicts of a text that no waiver covers, whether they block it or not. Conflicts
+/// that a model found and kept are among them, also those whose scene has changed since.
 pub fn find_open(
     project: &Project,
     actor: &Actor,
@@ -179,24 +220,18 @@ pub fn find_open(
     text: &str,
 ) -> Result<Vec<Blocking>, CheckError> {
     let request = CheckRequest::conflicts_of(Draft::Claim(text));
-    let conflicts = check_text(
+    let checking = check_text(
         project,
         &Actor::Person,
         Some(path.as_str().to_owned()),
         text,
         &request,
-    )?
-    .conflicts;
+    )?;
+    let conflicts: Vec<Unwaived> = checking.conflicts.into_iter().chain(checking.old).collect();
+    let language = project.contract.language;
     let Some(role) = actor.role().filter(|_| !conflicts.is_empty()) else {
-        return Ok(conflicts
-            .into_iter()
-            .map(|conflict| Blocking {
-                fault: quoting(&conflict),
-                id: conflict.id,
-                at: conflict.at,
-                against: conflict.against,
-            })
-            .collect());
+        let told = conflicts.into_iter().map(|one| blocking(one, language));
+        return Ok(told.collect());
     };
     let own = gather(project, actor)?.pages;
     let lines: BTreeMap<&str, Vec<&str>> = own
@@ -211,21 +246,22 @@ pub fn find_open(
         line.is_some_and(|line| !line.trim().is_empty())
     };
     let told = |conflict: Unwaived| match is_read(&conflict.against) {
-        true => Blocking {
-            fault: quoting(&conflict),
-            id: conflict.id,
-            at: conflict.at,
-            against: conflict.against,
-        },
+        true => blocking(conflict, language),
         false => {
+            let old = conflict.is_old();
             let Unwaived { id, at, claim, .. } = conflict;
             Blocking {
-                fault: format!(
-                    "`{at}` contradicts memory that role `{role}` may not read: “{claim}”"
-                ),
+                fault: match language {
+                    Language::En => format!(
+                        "`{at}` contradicts memory that role `{role}` may not read: “{claim}”"
+                    ),
+                    Language::Zh => format!("`{at}` 与角色 `{role}` 不可读的记忆矛盾：“{claim}”"),
+                },
                 id,
                 at,
                 against: String::new(),
+                old,
+                kept: None,
             }
         }
     };
@@ -240,22 +276,57 @@ pub struct Blocking {
     /// The place in memory. Empty if the actor may not read it.
     pub against: String,
     pub fault: String,
+    /// True if a model found it and the scene has changed since. It blocks nothing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub old: bool,
+    /// The place of a model's judgement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<String>,
 }
 
-fn quoting(conflict: &Unwaived) -> String {
+fn blocking(conflict: Unwaived, language: Language) -> Blocking {
+    Blocking {
+        fault: quoting(&conflict, language),
+        old: conflict.is_old(),
+        kept: conflict.kept.map(|kept| kept.at),
+        id: conflict.id,
+        at: conflict.at,
+        against: conflict.against,
+    }
+}
+
+fn quoting(conflict: &Unwaived, language: Language) -> String {
     let Unwaived {
         at,
         against,
         claim,
         evidence,
         why,
+        judge,
+        kept,
         ..
     } = conflict;
-    format!("`{at}` contradicts `{against}`: “{claim}” / “{evidence}”: {why}")
+    let judged = kept.as_ref().map(|Kept { at, old }| match (language, old) {
+        (Language::En, false) => {
+            format!(" (judged by {judge}, {at}; the scene has not changed since)")
+        }
+        (Language::En, true) => format!(" (judged by {judge}, {at}; the scene has changed since)"),
+        (Language::Zh, false) => format!("（判定者：{judge}，{at}；此后场景未改）"),
+        (Language::Zh, true) => format!("（判定者：{judge}，{at}；此后场景已改）"),
+    });
+    let judged = judged.unwrap_or_default();
+    match language {
+        Language::En => {
+            format!("`{at}` contradicts `{against}`: “{claim}” / “{evidence}”: {why}{judged}")
+        }
+        Language::Zh => {
+            format!("`{at}` 与 `{against}` 矛盾：“{claim}”／“{evidence}”：{why}{judged}")
+        }
+    }
 }
 
-/// The open conflicts of texts that the contract checks, at their current version. Memory is left
-/// out: it is checked against itself.
+/// The open conflicts of texts that the contract or a step checks, at their current version. Memory
+/// is left out: it is checked against itself.
 pub fn open_conflicts<'p>(
     project: &Project,
     actor: &Actor,
@@ -263,8 +334,11 @@ pub fn open_conflicts<'p>(
 ) -> Result<Vec<Blocking>, CheckError> {
     let mut found = Vec::new();
     for path in paths {
-        let is_text = project.contract.checks_conflicts(path) && !is_checked_memory(project, path);
-        if !is_text || may_read_whole(project, actor, path).is_err() {
+        let is_text = project.contract.checks_conflicts(path) || is_checked_by_step(project, path);
+        if !is_text
+            || is_checked_memory(project, path)
+            || may_read_whole(project, actor, path).is_err()
+        {
             continue;
         }
         if let Some((bytes, _)) = project.store.read(path)? {
@@ -279,13 +353,25 @@ pub fn open_conflicts<'p>(
     Ok(found)
 }
 
+/// Whether a step checks such a file. Its text is a draft: what is wrong with it is reported when it
+/// is written, not as long as it exists.
+fn is_checked_by_step(project: &Project, path: &ProjectPath) -> bool {
+    let Some(rule) = project.contract.rule(path) else {
+        return false;
+    };
+    let mut steps = project.contract.steps.iter();
+    steps.any(|step| step.check.as_deref() == Some(rule.path.as_str()))
+}
+
 /// The open conflicts of all files that are checked and can still change: sealed text is checked
 /// when it is written. Memory is checked against itself, since it may have been edited by hand.
 pub fn conflicts_in_progress(
     project: &Project,
     actor: &Actor,
 ) -> Result<Vec<Blocking>, CheckError> {
-    let is_open = |path: &ProjectPath| project.contract.class(path) != Class::Sealed;
+    let is_open = |path: &ProjectPath| {
+        project.contract.class(path) != Class::Sealed && project.contract.checks_conflicts(path)
+    };
     let sealed: Vec<ProjectPath> = sealed_sources(project);
     let listed = project.store.list()?;
     let paths = listed
@@ -354,10 +440,15 @@ impl Project {
                     .contract
                     .rule(path)
                     .map(|rule| (rule.place.clone(), "conflicts = \"block\"".to_owned()));
-                let remedy = format!(
-                    "fix it; or, if the contradiction is intended: quipu waive {} --why \"…\"",
-                    first.id
-                );
+                let id = &first.id;
+                let remedy = match self.contract.language {
+                    Language::En => format!(
+                        "fix it; or, if the contradiction is intended: quipu waive {id} --why \"…\""
+                    ),
+                    Language::Zh => {
+                        format!("改掉它；若是有意为之：quipu waive {id} --why \"…\"")
+                    }
+                };
                 let what = match may_read_whole(self, &change.actor, path) {
                     Ok(()) => first.fault.clone(),
                     Err(_) => format!(
@@ -477,21 +568,33 @@ fn check_text(
     request: &CheckRequest<'_>,
 ) -> Result<Checking, CheckError> {
     let mut pages = gather(project, actor)?.pages;
-    pages.retain(|page| Some(&page.path) != path.as_ref());
+    let earlier = match &path {
+        Some(path) => kept_judgements(&pages, path, text, &cut_claims(text)),
+        None => KeptJudgements::default(),
+    };
     let chapter = path
         .as_deref()
         .and_then(chapter_number)
         .or_else(|| actor.unit().and_then(|unit| chapter_number(unit.as_str())));
+    pages.retain(|page| Some(&page.path) != path.as_ref() && !is_later(page, chapter));
+    if path.is_some() {
+        // The text may be sealed already, or lie in another file too.
+        pages.retain(|page| page.text.trim() != text.trim());
+    }
     let bounds = Bounds {
         k: request.k,
         chapter,
         tokens: request.tokens,
         ..Bounds::default()
     };
-    let (mut claims, scenes) = gather_evidence(&pages, text, request, &bounds)?;
+    let memory = Memory::of(&pages);
+    let by_rules = memory.decides();
+    let has_sources = !memory.facts.is_empty() || pages.iter().any(|page| page.tier == Tier::L2);
+    let (mut claims, scenes) = gather_evidence(memory, &pages, text, request, &bounds)?;
     let here = path.clone().unwrap_or_else(|| "claim".to_owned());
+    let ruled = claims.iter().filter(|one| !one.findings.is_empty()).count();
     let prompts = scene_prompts(text, &here, &claims, &scenes);
-    let ruled = match request.judge {
+    let judged_now = match request.judge {
         Some(judge) => judge_scenes(judge, &here, &mut claims, &scenes, &prompts)?,
         None => Vec::new(),
     };
@@ -506,28 +609,38 @@ fn check_text(
         held.values_mut()
             .for_each(|waiver| (waiver.reason, waiver.about) = (String::new(), String::new()));
     }
-    let (mut conflicts, mut waived) = (Vec::new(), Vec::new());
+    let mut sorted = Sorted::default();
     for checked in &mut claims {
         for judged in checked
             .findings
             .iter()
             .filter(|judged| judged.finding.conflict)
         {
-            match held.get(&judged.id) {
-                Some(waiver) => waived.push(waiver.clone()),
-                None => conflicts.push(told(&here, checked, judged)),
-            }
+            sorted.add(told(&here, checked, judged), &held);
         }
         checked
             .findings
             .retain(|judged| !held.contains_key(&judged.id));
     }
-    for conflict in ruled {
-        match held.get(&conflict.id) {
-            Some(waiver) => waived.push(waiver.clone()),
-            None => conflicts.push(conflict),
+    let mut judged: BTreeMap<usize, String> = earlier.judged;
+    for one in &judged_now {
+        judged.insert(one.scene, one.judge.clone());
+        for conflict in &one.conflicts {
+            sorted.add(conflict.clone(), &held);
         }
     }
+    for kept in earlier.conflicts {
+        let is_judged_now = |one: &JudgedNow| one.has(kept.claim.line, &kept.claim.text);
+        if !judged_now.iter().any(is_judged_now) {
+            sorted.add(told_again(&here, &pages, kept), &held);
+        }
+    }
+    let Sorted {
+        mut conflicts,
+        old,
+        waived,
+        ..
+    } = sorted;
     conflicts.sort_by_key(|conflict: &Unwaived| line_of(&conflict.at));
     for checked in claims
         .iter_mut()
@@ -542,11 +655,22 @@ fn check_text(
     Ok(Checking {
         path,
         conflicts,
+        old,
         waived,
         claims,
         scenes,
         prompts,
+        judged,
+        judged_now,
+        ruled,
+        by_rules,
+        has_sources,
     })
+}
+
+/// Whether a page is this chapter or a later one: it is no evidence for it.
+fn is_later(page: &Page, chapter: Option<u64>) -> bool {
+    page.tier == Tier::L2 && chapter.is_some() && chapter_number(&page.path) >= chapter
 }
 
 fn line_of(at: &str) -> usize {
@@ -557,6 +681,7 @@ fn line_of(at: &str) -> usize {
 
 /// Judges the claims of a text, and gathers evidence if the request wants any.
 fn gather_evidence(
+    memory: Memory,
     pages: &[Page],
     text: &str,
     request: &CheckRequest<'_>,
@@ -564,10 +689,10 @@ fn gather_evidence(
 ) -> Result<(Vec<Checked>, Vec<SceneEvidence>), CheckError> {
     let claims = cut_claims(text);
     if request.k == 0 {
-        let checked = judge_claims(&Memory::of(pages), &claims, bounds);
+        let checked = judge_claims(&memory, text, &claims, bounds);
         return Ok((checked, Vec::new()));
     }
-    let corpus = Corpus::of(pages, bounds.chapter);
+    let corpus = Corpus::with(memory, pages, bounds.chapter);
     let (checked, mut scenes) = check(&corpus, text, &claims, bounds);
     if let Some(number) = request.scene {
         let count = scenes.len();
@@ -594,6 +719,7 @@ fn told(here: &str, checked: &Checked, judged: &Judged) -> Unwaived {
         confidence: judged.finding.confidence,
         judge: judged.finding.judge.to_owned(),
         why: judged.finding.why.clone(),
+        kept: None,
     }
 }
 

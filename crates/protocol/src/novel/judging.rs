@@ -6,7 +6,7 @@
 
 use quipu_claims::{
     Answered, Checked, Claim, PromptLanguage, Ruling, SceneEvidence, Verdict, finding_id,
-    question_id, read_rulings, render_prompt,
+    question_id, read_rulings, render_judged_scene, render_judgement, render_prompt, scene_id,
 };
 use serde::Serialize;
 
@@ -64,16 +64,49 @@ fn claims_of(checked: &[Checked]) -> Vec<Claim> {
     checked.iter().map(|one| one.claim.clone()).collect()
 }
 
-/// Asks the judge about each prompt. Returns its conflicts, and marks their claims.
+/// A scene that a judge has answered for.
+#[derive(Debug, Clone)]
+pub struct JudgedNow {
+    pub scene: usize,
+    pub judge: String,
+    lines: (usize, usize),
+    claims: Vec<Claim>,
+    pub conflicts: Vec<Unwaived>,
+}
+
+impl JudgedNow {
+    pub(super) fn has(&self, line: usize, text: &str) -> bool {
+        let mut claims = self.claims.iter();
+        claims.any(|claim| claim.line == line && claim.text == text)
+    }
+
+    /// Writes the answer as it is kept.
+    pub(super) fn render(&self, here: &str) -> String {
+        let id = scene_id(&self.claims);
+        let mut text = render_judged_scene(here, self.lines, &id, &self.judge);
+        for conflict in &self.conflicts {
+            text.push_str(&render_judgement(
+                [&conflict.at, &conflict.against],
+                [&conflict.claim, &conflict.evidence],
+                &conflict.why,
+                conflict.confidence,
+                &conflict.judge,
+            ));
+        }
+        text
+    }
+}
+
+/// Asks the judge about each prompt. Returns its answers, and marks the claims that it contradicts.
 pub(super) fn judge_scenes(
     judge: &dyn SceneJudge,
     here: &str,
     checked: &mut [Checked],
     scenes: &[SceneEvidence],
     prompts: &[ScenePrompt],
-) -> Result<Vec<Unwaived>, CheckError> {
+) -> Result<Vec<JudgedNow>, CheckError> {
     let claims = claims_of(checked);
-    let mut conflicts = Vec::new();
+    let mut judged = Vec::new();
     for prompt in prompts {
         let Some(asked) = scenes.iter().find(|one| one.scene.number == prompt.scene) else {
             continue;
@@ -85,7 +118,11 @@ pub(super) fn judge_scenes(
                 scene: prompt.scene,
                 what,
             })?;
-        for ruling in rulings.into_iter().flatten() {
+        let Some(rulings) = rulings else {
+            continue;
+        };
+        let mut conflicts = Vec::new();
+        for ruling in rulings {
             let one = &mut checked[ruling.claim];
             let place = &asked.evidence[ruling.evidence].at;
             if one
@@ -98,8 +135,15 @@ pub(super) fn judge_scenes(
             one.verdict = Verdict::Conflict;
             conflicts.push(conflict_of(judge.name(), here, one, asked, &ruling));
         }
+        judged.push(JudgedNow {
+            scene: prompt.scene,
+            judge: judge.name().to_owned(),
+            lines: (asked.scene.first_line, asked.scene.last_line),
+            claims: claims[asked.scene.claims.clone()].to_vec(),
+            conflicts,
+        });
     }
-    Ok(conflicts)
+    Ok(judged)
 }
 
 fn conflict_of(
@@ -121,5 +165,6 @@ fn conflict_of(
         confidence: ruling.confidence,
         judge: judge.to_owned(),
         why: ruling.why.clone(),
+        kept: None,
     }
 }

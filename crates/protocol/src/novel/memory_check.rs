@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use quipu_claims::{Inconsistency, Memory, Page, check_memory};
-use quipu_contract::{Actor, FileRule, ProjectPath};
+use quipu_contract::{Actor, FileRule, Language, ProjectPath};
 use quipu_recall::Tier;
 use quipu_store::Receipt;
 use serde::Serialize;
@@ -149,10 +149,17 @@ fn as_blocking(
         (&against, &at)
     };
     let reads_both = is_read(&at.path) && is_read(&against.path);
-    let fault = if reads_both {
-        format!("`{at}` contradicts `{against}`: “{text}” / “{against_text}”: {why}")
-    } else {
-        format!("`{own}` contradicts memory in a file that you may not read")
+    let fault = match (reads_both, project.contract.language) {
+        (true, Language::En) => {
+            format!("`{at}` contradicts `{against}`: “{text}” / “{against_text}”: {why}")
+        }
+        (true, Language::Zh) => {
+            format!("`{at}` 与 `{against}` 矛盾：“{text}”／“{against_text}”：{why}")
+        }
+        (false, Language::En) => {
+            format!("`{own}` contradicts memory in a file that you may not read")
+        }
+        (false, Language::Zh) => format!("`{own}` 与你不可读的记忆矛盾"),
     };
     Blocking {
         id,
@@ -163,5 +170,7 @@ fn as_blocking(
             String::new()
         },
         fault,
+        old: false,
+        kept: None,
     }
 }

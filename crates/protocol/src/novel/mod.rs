@@ -2,7 +2,8 @@
 
 pub(crate) mod ask;
 pub(crate) mod check;
-pub(crate) mod judging;
+pub(crate) mod judged_file;
+pub mod judging;
 pub(crate) mod learn;
 pub(crate) mod memory_check;
 pub(crate) mod memory_files;

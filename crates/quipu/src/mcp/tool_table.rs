@@ -176,9 +176,10 @@ pub const TOOLS: &[Tool] = &[
             written. Returns the conflicts with both places, and the evidence for claims that no \
             rule decides: judge these yourself.",
         rows: &[("", "check")],
-        // A judge is a program of the caller, which a model must not start.
-        left_out: &["judge"],
-        hidden: &["memory", "prompt", "scene", "answers", "k", "tokens"],
+        // A judge is a program of the caller, which a model must not start; an answer is kept, and
+        // the tool only reads.
+        left_out: &["judge", "answers"],
+        hidden: &["memory", "prompt", "scene", "k", "tokens"],
         described: &[("path", "PATH or PATH#SECTION")],
         told: &["claims"],
         gives: r#""conflicts": {"type": "array"}"#,

@@ -5,19 +5,19 @@
 //! somebody answered.
 
 use clap::Args;
-use quipu_claims::{Asked, SceneEvidence, Verdict};
+use quipu_contract::Language;
 use quipu_protocol::{
-    CheckError, CheckRequest, Checking, Draft, SceneJudge, Unwaived, check_draft,
+    AnswersKept, CheckError, CheckRequest, Checking, Draft, SceneJudge, check_draft, keep_answers,
 };
 use serde_json::json;
 
-use super::recall::shown_tier;
-use crate::answer::{Answer, Failure, count, exit};
+use crate::answer::{Answer, Failure, exit};
+use crate::check_text;
 use crate::judge_client::JudgeClient;
 use crate::saved_answers::SavedAnswers;
 use crate::session::Session;
+use crate::shell_word::shell_word;
 use crate::table::Operate;
-use quipu_recall::Tier;
 
 /// The tokens of evidence that are listed by default. A prompt's evidence follows from its scene.
 const LISTED: u64 = 1500;
@@ -39,7 +39,7 @@ pub struct Check {
     /// Only this scene
     #[arg(long, value_name = "N")]
     scene: Option<usize>,
-    /// The answer to the question about the scene, or a folder with scene-N.json
+    /// The answer to the question about the scene (`-` reads stdin), or a folder with scene-N.json
     #[arg(long, value_name = "PATH", conflicts_with = "judge")]
     answers: Option<String>,
     /// The agent that judges each scene, as for `quipu run`, or command:PROGRAM
@@ -106,13 +106,30 @@ impl Operate for Check {
             },
         )
         .map_err(|error| self.failed(error))?;
+        let language = project.contract.language;
         let answer = match self.prompt {
-            true => answer_prompts(&checking),
-            false => self.answer_findings(&checking, is_list),
+            true => answer_prompts(&checking, language),
+            false => self.answer_findings(&checking, is_list, language),
         };
-        Ok(match saved.and_then(|saved| saved.unanswered()) {
+        let answer = match saved.and_then(|saved| saved.unanswered()) {
             Some(note) => answer.say(note),
             None => answer,
+        };
+        let kept = keep_answers(&project, &session.actor, &checking, session.lease.clone())?;
+        Ok(match kept {
+            AnswersKept::Nothing | AnswersKept::Already => answer,
+            AnswersKept::Saved(receipt) => {
+                let names: Vec<&str> = receipt.versions.keys().map(AsRef::as_ref).collect();
+                let (names, seq) = (names.join(", "), receipt.seq);
+                answer.say(match language {
+                    Language::En => format!("kept in {names} @{seq}"),
+                    Language::Zh => format!("已存入 {names} @{seq}"),
+                })
+            }
+            AnswersKept::Refused(error) => answer.say(match language {
+                Language::En => format!("not kept: {error}"),
+                Language::Zh => format!("未存：{error}"),
+            }),
         })
     }
 }
@@ -133,27 +150,36 @@ impl Check {
         failure
     }
 
+    /// The words of the command line that name the text.
+    fn asked(&self) -> String {
+        match (&self.path, &self.claim) {
+            (Some(path), _) => shell_word(path).to_string(),
+            (None, Some(claim)) => format!("--claim {}", shell_word(claim)),
+            (None, None) => String::new(),
+        }
+    }
+
     /// Reports conflicts and, if nobody judged the scenes, their evidence.
-    fn answer_findings(&self, checking: &Checking, is_list: bool) -> Answer {
-        let mut text: String = checking.conflicts.iter().map(render_conflict).collect();
+    fn answer_findings(&self, checking: &Checking, is_list: bool, language: Language) -> Answer {
+        let conflicts = checking.conflicts.iter().chain(&checking.old);
+        let mut text: String = conflicts
+            .map(|one| check_text::render_conflict(one, language))
+            .collect();
         let here = checking.path.as_deref().unwrap_or("claim");
         if is_list {
             text.extend(
                 checking
                     .scenes
                     .iter()
-                    .map(|asked| render_scene(here, asked)),
+                    .map(|asked| check_text::render_scene(here, asked, language)),
             );
         }
         let mut answer = Answer::new(json!(checking), text);
         if !checking.conflicts.is_empty() {
             answer.exit = exit::NO;
         }
-        answer = answer.say(summary(checking));
-        if let (true, Some(file), Some(_)) = (is_list, &self.path, checking.prompts.first()) {
-            answer = answer.say(format!(
-                "no model has judged it; the questions to one: quipu check {file} --prompt"
-            ));
+        for line in check_text::summary(checking, &self.asked(), language) {
+            answer = answer.say(line);
         }
         if !checking.waived.is_empty() {
             // The list is shown to actors that may read the waivers.
@@ -166,35 +192,18 @@ impl Check {
             } else {
                 ": quipu waive --list"
             };
-            answer = answer.say(format!("{} waived{list}", checking.waived.len()));
+            let number = checking.waived.len();
+            answer = answer.say(match language {
+                Language::En => format!("{number} waived{list}"),
+                Language::Zh => format!("已豁免 {number} 处{list}"),
+            });
         }
         answer
     }
 }
 
-fn summary(checking: &Checking) -> String {
-    let claims = &checking.claims;
-    let of = |verdict: Verdict| {
-        claims
-            .iter()
-            .filter(|claim| claim.verdict == verdict)
-            .count()
-    };
-    let l1 = claims.iter().filter(|claim| claim.l1 == Asked::Hit).count();
-    let l2 = claims.iter().filter(|claim| claim.l2 == Asked::Hit).count();
-    format!(
-        "{}: {}, {} consistent, {} unknown; memory has evidence for {l1} and none for {}; \
-         manuscripts have evidence for {l2}",
-        count(claims.len(), "claim"),
-        count(checking.conflicts.len(), "conflict"),
-        of(Verdict::Consistent),
-        of(Verdict::Unknown),
-        claims.len() - l1
-    )
-}
-
 /// Prints the prompts.
-fn answer_prompts(checking: &Checking) -> Answer {
+fn answer_prompts(checking: &Checking, language: Language) -> Answer {
     let data = json!({"path": checking.path, "prompts": checking.prompts});
     let text: Vec<&str> = checking
         .prompts
@@ -203,75 +212,31 @@ fn answer_prompts(checking: &Checking) -> Answer {
         .collect();
     let answer = Answer::new(data, text.join("\n"));
     let Some(first) = checking.prompts.first() else {
-        return answer.say("nothing to ask: neither memory nor manuscripts have evidence");
+        return answer.say(match language {
+            Language::En => "nothing to ask: neither memory nor manuscripts have evidence",
+            Language::Zh => "无可发问：记忆与定稿都没有依据",
+        });
     };
-    match (&checking.path, checking.prompts.len()) {
-        (Some(path), 1) => answer.say(format!(
-            "save the answer to a file; then: quipu check {path} --scene {} --answers FILE",
-            first.scene
-        )),
-        (Some(path), many) => answer.say(format!(
+    let (Some(path), many) = (&checking.path, checking.prompts.len()) else {
+        return answer;
+    };
+    let (path, scene) = (shell_word(path), first.scene);
+    answer.say(match (language, many) {
+        (Language::En, 1) => format!(
+            "save the answer to a file; then: quipu check {path} --scene {scene} --answers FILE"
+        ),
+        (Language::En, _) => format!(
             "{many} questions, one for each scene; save each answer as FOLDER/scene-N.json; then: \
              quipu check {path} --answers FOLDER"
-        )),
-        (None, _) => answer,
-    }
-}
-
-fn render_conflict(conflict: &Unwaived) -> String {
-    let Unwaived {
-        id,
-        at,
-        claim,
-        against,
-        evidence,
-        tier,
-        level,
-        confidence,
-        judge,
-        why,
-    } = conflict;
-    let level = level.map(|level| format!(" [{level}]")).unwrap_or_default();
-    let tier = if *tier == "L2" {
-        shown_tier(Tier::L2)
-    } else {
-        shown_tier(Tier::L1)
-    };
-    format!(
-        "conflict  {at} ⇄ {against}  {tier}{level}  {confidence:.2}  {judge}  {id}\n    {claim}\n    {evidence}\n    {why}\n"
-    )
-}
-
-/// Lists the evidence of a scene.
-fn render_scene(here: &str, asked: &SceneEvidence) -> String {
-    let scene = &asked.scene;
-    if asked.evidence.is_empty() {
-        return String::new();
-    }
-    let claims = count(scene.claims.len(), "claim");
-    let (first, last) = (scene.first_line, scene.last_line);
-    let mut text = format!("scene {}  {here}:{first}-{last}  {claims}\n", scene.number);
-    for one in &asked.evidence {
-        let tier = shown_tier(one.tier);
-        let level = one
-            .level
-            .map(|level| format!(" [{}]", level.name()))
-            .unwrap_or_default();
-        let about = match one.about.as_str() {
-            "" => String::new(),
-            about => format!("{about}: "),
-        };
-        let holds = one
-            .holds
-            .as_ref()
-            .map(|holds| format!("({holds}) "))
-            .unwrap_or_default();
-        text.push_str(&format!(
-            "    - {} {tier}{level}  {holds}{about}{}\n",
-            one.at, one.text
-        ));
-    }
-    text
+        ),
+        (Language::Zh, 1) => {
+            format!("把回答存成文件，然后：quipu check {path} --scene {scene} --answers FILE")
+        }
+        (Language::Zh, _) => format!(
+            "{many} 个问题，每个场景一个；把每个回答存成 FOLDER/scene-N.json，然后：quipu check {path} \
+             --answers FOLDER"
+        ),
+    })
 }
 
 impl From<CheckError> for Failure {

@@ -258,15 +258,6 @@ fn in_text(shown: &Shown, kind: Kind) -> String {
     text
 }
 
-/// Returns the tier's name for people; JSON has its number.
-pub fn shown_tier(tier: Tier) -> &'static str {
-    match tier {
-        Tier::L0 => "index",
-        Tier::L1 => "memory",
-        Tier::L2 => "manuscript",
-    }
-}
-
 fn name(tier: Tier) -> &'static str {
     match tier {
         Tier::L0 => "L0",

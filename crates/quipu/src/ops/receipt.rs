@@ -1,10 +1,11 @@
 //! Formats receipts.
 
-use quipu_contract::{Actor, ProjectPath};
-use quipu_protocol::{Project, open_conflicts};
+use quipu_contract::{Actor, Language, ProjectPath};
+use quipu_protocol::{Blocking, Project, open_conflicts};
 use quipu_store::Receipt;
 
 use crate::answer::{Answer, Failure};
+use crate::shell_word::shell_word;
 
 /// Maximum number of open conflicts named after a write; the rest is counted.
 const CONFLICTS_SHOWN: usize = 8;
@@ -65,8 +66,9 @@ pub fn with_open_conflicts(
     let open = open_conflicts(project, actor, paths)?;
     for conflict in open.iter().take(CONFLICTS_SHOWN) {
         answer = answer.say(format!(
-            "warning: {}\n  help  fix it; or, if it is intended: quipu waive {} --why \"…\"",
-            conflict.fault, conflict.id
+            "warning: {}\n  help  {}",
+            conflict.fault,
+            remedy(conflict, project.contract.language)
         ));
     }
     if open.len() > CONFLICTS_SHOWN {
@@ -79,6 +81,26 @@ pub fn with_open_conflicts(
         answer.json["open_conflicts"] = serde_json::json!(open);
     }
     Ok(answer)
+}
+
+/// What to do about an open conflict.
+pub fn remedy(conflict: &Blocking, language: Language) -> String {
+    let id = &conflict.id;
+    let file = conflict.at.rsplit_once(':').filter(|_| conflict.old);
+    let file = file.map(|(file, _)| shell_word(file));
+    match (language, file) {
+        (Language::En, Some(file)) => format!(
+            "judge it again: quipu check {file} --prompt; or, if it is intended: quipu waive {id} \
+             --why \"…\""
+        ),
+        (Language::En, None) => {
+            format!("fix it; or, if it is intended: quipu waive {id} --why \"…\"")
+        }
+        (Language::Zh, Some(file)) => format!(
+            "重新判断：quipu check {file} --prompt；若是有意为之：quipu waive {id} --why \"…\""
+        ),
+        (Language::Zh, None) => format!("改掉它；若是有意为之：quipu waive {id} --why \"…\""),
+    }
 }
 
 /// Returns a receipt beside other data and text.

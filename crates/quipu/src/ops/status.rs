@@ -15,6 +15,7 @@ use crate::answer::{Answer, Failure, count, exit};
 use crate::conflict_notice::{kept_at, render_in_status};
 use crate::flow_text::{render_flow, render_plans};
 use crate::integrate::{Loss, losses};
+use crate::ops::receipt::remedy;
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -51,9 +52,9 @@ impl Operate for Status {
             let (flow, _) = flow_now(&project, &FlowCache::default())?;
             for conflict in conflicts_in_progress(&project, &session.actor)? {
                 text.push_str(&format!(
-                    "  contradiction  {}\n           help  fix it; or, if it is intended: quipu \
-                     waive {} --why \"…\"\n",
-                    conflict.fault, conflict.id
+                    "  contradiction  {}\n           help  {}\n",
+                    conflict.fault,
+                    remedy(&conflict, project.contract.language)
                 ));
             }
             text.push_str(&render_plans(&project, &flow)?);

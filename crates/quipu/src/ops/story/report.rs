@@ -2,7 +2,7 @@
 
 use clap::Args;
 use quipu_claims::{Lint, Memory, Standing, Thread, appearances, cut_scenes, is_dead, lint};
-use quipu_contract::Actor;
+use quipu_contract::{Actor, Language};
 use quipu_protocol::{
     CheckRequest, Draft, MemoryChecking, Project, Unwaived, check_draft, check_own_memory,
     last_chapter, most_links,
@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::Book;
 use crate::answer::{Answer, Failure, count, exit};
+use crate::check_text::since;
 use crate::ops::memory_check;
 use crate::session::Session;
 use crate::table::Operate;
@@ -40,7 +41,8 @@ impl Operate for StoryReport {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let book = Book::open(session)?;
         let project = session.project()?;
-        let conflicts = check_chapters(&project, &session.actor, &book)?;
+        let (conflicts, old) = check_chapters(&project, &session.actor, &book)?;
+        let language = project.contract.language;
         let memory = check_own_memory(&project, &session.actor)?;
         let last = last_chapter(&book.pages);
         let overdue: Vec<&Thread> = book
@@ -52,14 +54,15 @@ impl Operate for StoryReport {
         let mut unsourced = lint(&book.pages, most_links(&project));
         unsourced.retain(|one| one.rule == "source");
         let vanished = find_vanished(&book, last.unwrap_or_default(), self.absent);
-        let text = render_conflicts(&conflicts)
+        let text = render_conflicts("chapter", &conflicts, language)
+            + &render_conflicts("old", &old, language)
             + &render_memory(&memory)
             + &render_threads(&overdue)
             + &render_sources(&unsourced)
             + &render_vanished(&vanished);
         let mut answer = Answer::new(
             json!({
-                "chapters": last, "conflicts": conflicts, "memory": memory, "overdue": overdue,
+                "chapters": last, "conflicts": conflicts, "old": old, "memory": memory, "overdue": overdue,
                 "without_source": unsourced, "vanished": vanished
             }),
             text,
@@ -78,14 +81,21 @@ impl Operate for StoryReport {
     }
 }
 
-/// Checks every final chapter against memory, with the rules alone.
-fn check_chapters(project: &Project, actor: &Actor, book: &Book) -> Result<Vec<Unwaived>, Failure> {
-    let mut conflicts = Vec::new();
+/// Checks every final chapter against memory, with the rules alone. Also returns what models have
+/// found: conflicts if the scene has not changed since, else old ones.
+fn check_chapters(
+    project: &Project,
+    actor: &Actor,
+    book: &Book,
+) -> Result<(Vec<Unwaived>, Vec<Unwaived>), Failure> {
+    let (mut conflicts, mut old) = (Vec::new(), Vec::new());
     for page in book.pages.iter().filter(|page| page.tier == Tier::L2) {
         let request = CheckRequest::conflicts_of(Draft::File(&page.path));
-        conflicts.extend(check_draft(project, actor, &request)?.conflicts);
+        let checking = check_draft(project, actor, &request)?;
+        conflicts.extend(checking.conflicts);
+        old.extend(checking.old);
     }
-    Ok(conflicts)
+    Ok((conflicts, old))
 }
 
 /// Finds people of two chapters or more who are not named before the end, and are not dead.
@@ -113,16 +123,25 @@ fn find_vanished(book: &Book, last: u64, absent: u64) -> Vec<Vanished> {
     found
 }
 
-fn render_conflicts(conflicts: &[Unwaived]) -> String {
-    conflicts
-        .iter()
-        .map(|one| {
-            format!(
-                "chapter   {} ⇄ {}  {}  {}\n    {}\n    {}\n    {}\n",
-                one.at, one.against, one.judge, one.id, one.claim, one.evidence, one.why
-            )
-        })
-        .collect()
+fn render_conflicts(heading: &str, conflicts: &[Unwaived], language: Language) -> String {
+    let mut text = String::new();
+    for one in conflicts {
+        let Unwaived {
+            at,
+            against,
+            judge,
+            id,
+            ..
+        } = one;
+        text.push_str(&format!(
+            "{heading:<8}  {at} ⇄ {against}  {judge}  {id}\n    {}\n    {}\n    {}\n",
+            one.claim, one.evidence, one.why
+        ));
+        if let Some(kept) = &one.kept {
+            text.push_str(&format!("    {}\n", since(kept, language)));
+        }
+    }
+    text
 }
 
 fn render_memory(memory: &MemoryChecking) -> String {
