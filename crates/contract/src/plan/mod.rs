@@ -3,7 +3,7 @@
 //! This module is pure. Texts come as pieces with token counts, never as text; the caller supplies
 //! ages and scores. The same input always gives the same plan. Invariants: a plan never exceeds its
 //! budget, every `must` is in it in some form, and a larger budget never shows less of a `must`
-//! (see [`ladder`]). If that is impossible, the result is an [`Overflow`] that names the pointers
+//! (see `ladder`). If that is impossible, the result is an [`Overflow`] that names the pointers
 //! in the way.
 
 mod ladder;

@@ -5,6 +5,7 @@ pub(crate) mod difference;
 pub(crate) mod edit;
 pub(crate) mod git_merge;
 pub(crate) mod index_file;
+pub(crate) mod json_place;
 pub(crate) mod links;
 pub(crate) mod picture;
 pub(crate) mod quote;

@@ -10,6 +10,7 @@ use quipu_text::{Document, Miss, Section};
 use thiserror::Error;
 
 use crate::files::index_file::refresh_index;
+use crate::files::json_place::{is_json, json_at, json_keys};
 use crate::project::open::Project;
 
 #[derive(Debug, Error)]
@@ -193,6 +194,11 @@ pub fn read_pointer(
         return whole(path, bytes, readable);
     }
     let text = std::str::from_utf8(&bytes).map_err(|_| ReadError::NotText(path.clone()))?;
+    if let (Wanted::Section(pointer), Readable::Whole, true) =
+        (&wanted, &readable, is_json(path.as_str()))
+    {
+        return value_named(text, pointer, path, version);
+    }
     let document = Document::parse(text);
     let found = match &wanted {
         Wanted::Section(anchor) => Some(section_named(&document, anchor, &path, &readable)?),
@@ -341,6 +347,30 @@ fn section_named<'d>(
                 known,
             }
         }
+    })
+}
+
+/// Reads one value of a JSON file by its pointer, as recall prints it.
+fn value_named(
+    text: &str,
+    pointer: &str,
+    path: ProjectPath,
+    version: Version,
+) -> Result<Reading, ReadError> {
+    let Some((line, value)) = json_at(text, pointer) else {
+        let miss = Miss {
+            anchor: pointer.to_owned(),
+            nearest: Vec::new(),
+        };
+        let known = json_keys(text);
+        return Err(ReadError::NoSection { path, miss, known });
+    };
+    Ok(Reading {
+        line,
+        section: Some(pointer.to_owned()),
+        version,
+        bytes: format!("{value}\n").into_bytes(),
+        path,
     })
 }
 

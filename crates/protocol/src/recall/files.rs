@@ -4,7 +4,9 @@
 //! work in progress and are left out. Template lines and HTML comments are removed, and so is the text that
 //! `quipu integrate` writes for agent hosts: its skills, and its blocks in `CLAUDE.md`, `AGENTS.md`
 //! and similar files. Sections without content of their own are skipped. Front matter is a section
-//! of its own. A file that cannot be searched is recorded as such, so that an answer can name it.
+//! of its own. In a JSON file each value is a section (`files/json_place.rs`), without those that only
+//! say which sessions there were. A file that cannot be searched is recorded as such, so that an
+//! answer can name it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -15,14 +17,16 @@ use quipu_store::{StoreError, TreeFingerprint};
 use quipu_text::Document;
 
 use crate::files::index_file::refresh_index;
+use crate::files::json_place::{is_json, json_places};
 use crate::files::read::find_section;
 use crate::project::library::Library;
 use crate::project::open::Project;
+use crate::session::finish::is_left_behind;
 
 /// Larger files are data, not memory.
 const LARGEST: usize = 8 << 20;
 /// Increment this when files are split into different sections, so that they are read again.
-const READING: &str = " 3";
+const READING: &str = " 4";
 /// A suffix to the version of a file that is not text, or too large.
 const NOT_SEARCHED: &str = " not searched";
 
@@ -156,6 +160,22 @@ pub(super) fn load(
             sections: Vec::new(),
         }));
     };
+    if let (None, true, Some(places)) = (only, is_json(path), json_places(&text)) {
+        return Ok(Some(FileText {
+            path: path.to_owned(),
+            version: noted(&current.version, true),
+            tier: current.tier,
+            sections: places
+                .into_iter()
+                .filter(|place| !is_left_behind(&place.text))
+                .map(|place| Section {
+                    line: u32::try_from(place.line).unwrap_or(u32::MAX),
+                    heading_path: place.parts,
+                    text: place.text,
+                })
+                .collect(),
+        }));
+    }
     let text = without_block(text);
     let furniture = Furniture::of(&project.contract, &project.library, &parsed);
     let document = Document::parse(&text);

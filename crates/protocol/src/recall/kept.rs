@@ -22,7 +22,7 @@ const LARGE: u64 = if cfg!(test) { 512 } else { 128 << 10 };
 
 const NOTE: &str = "complete";
 /// Increment this when the definition of memory changes, to invalidate notes of older programs.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// State that a running process keeps between questions.
 #[derive(Debug, Default)]

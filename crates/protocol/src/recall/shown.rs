@@ -2,7 +2,8 @@
 //!
 //! As many as fit a token budget, since an agent that can pick from many short hits finds more than
 //! one that gets a few long ones. Sections that say the same are folded into the best of them. If
-//! no hit is good, at most three are shown. The order of the hits stays.
+//! no hit is good, at most three are shown, and none with a score below zero. The order of the hits
+//! stays.
 
 use std::collections::HashSet;
 
@@ -37,7 +38,12 @@ pub fn shown_hits(answer: &Answer, most: usize, tokens: Option<usize>) -> Vec<Sh
     let mut shown: Vec<Shown> = Vec::new();
     let mut contents: Vec<Content> = Vec::new();
     let mut left = tokens.unwrap_or(usize::MAX);
-    for hit in &answer.hits {
+    // A weak hit below zero shares less with the question than a section without its words.
+    for hit in answer
+        .hits
+        .iter()
+        .filter(|hit| !hit.weak || hit.score > 0.0)
+    {
         let content = Content::of(&hit.snippet);
         if let Some(same) = contents.iter().position(|other| other.is_same(&content)) {
             shown[same].also.push((hit.path.clone(), hit.line));

@@ -136,16 +136,16 @@ pub const TOOLS: &[Tool] = &[
     Tool {
         name: "read",
         about: "Reads a file or one section, now or at an older version. Returns the version that \
-            `write` expects.",
+            `write` expects, and `closed` if you may not change the file.",
         rows: &[("", "read")],
-        described: &[("path", "PATH, PATH#SECTION or PATH:LINE")],
+        described: &[("path", "PATH, PATH#SECTION, PATH:LINE or FILE.json#KEY/KEY")],
         gives: r#""version": {"type": "string"}"#,
         ..READS
     },
     Tool {
         name: "append",
         about: "Adds text at the end of a file. This is the only way to change an append-only \
-            file; a correction is a new entry.",
+            file; a correction is a new entry. Not for decisions and todos.",
         rows: &[("", "append")],
         hidden: &["key", "why"],
         left_out: &["file"],
@@ -154,12 +154,13 @@ pub const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "write",
-        about: "Creates a file or replaces its whole text. A state file needs `expect`. Older \
-            versions are kept.",
+        about: "Creates a file, replaces its whole text, or with `old` one passage of it. To \
+            replace the whole of a state file, pass `expect`. Older versions are kept.",
         rows: &[("", "write")],
         hidden: &["key", "why"],
         left_out: &["file"],
         described: &[
+            ("old", "Replace only this text, which must occur once"),
             ("expect", "The version that `read` returned"),
             (
                 "force",
@@ -224,7 +225,8 @@ pub const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "decide",
-        about: "Records a decision with its context, so that it need not be made again.",
+        about: "Records a decision, so that it need not be made again. For every choice with a \
+            reason; `append` is for other text.",
         rows: &[("", "decide")],
         form: Some(Form::Decisions),
         hidden: &["status", "id"],
@@ -253,7 +255,8 @@ pub const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "inspect",
-        about: "Shows the rules of this project, its commits or its decisions.",
+        about: "Shows the rules of this project and the files that only people change, its commits or \
+            its decisions.",
         rows: &[
             ("contract", "contract show"),
             ("log", "log"),

@@ -278,8 +278,10 @@ fn answered(tool: &Tool, result: Result<Answer, Failure>) -> Value {
                 String::from_utf8_lossy(&raw).into_owned()
             });
             let mut data = answer.json;
-            let text = match tool.name {
-                "start" => with_finish_call(&text),
+            let text = match (tool.name, data["saved"].as_str()) {
+                ("start", _) => with_finish_call(&text),
+                // A command prints the id of a new entry; a model sees what was saved.
+                (_, Some(saved)) => saved.to_owned(),
                 _ => text,
             };
             // A note is part of the answer, but not of a file's text.
@@ -304,7 +306,10 @@ fn answered(tool: &Tool, result: Result<Answer, Failure>) -> Value {
     };
     facts.retain(|key, value| {
         let is_kept = tool.kept.is_empty() || tool.kept.contains(&key.as_str());
-        key != "text" && is_kept && !tool.told.contains(&key.as_str()) && !value.is_null()
+        !matches!(key.as_str(), "text" | "saved")
+            && is_kept
+            && !tool.told.contains(&key.as_str())
+            && !value.is_null()
     });
     for list in ["hits", "todos", "decisions"] {
         if let Some(Value::Array(items)) = facts.get_mut(list) {
@@ -323,8 +328,8 @@ fn answered(tool: &Tool, result: Result<Answer, Failure>) -> Value {
 
 /// Keeps what names an item: the text has the rest, and a model would read it twice.
 fn keep_names(item: &mut Value) {
-    const NAMES: [&str; 8] = [
-        "path", "line", "weak", "id", "title", "status", "priority", "due",
+    const NAMES: [&str; 9] = [
+        "path", "line", "place", "weak", "id", "title", "status", "priority", "due",
     ];
     if let Value::Object(fields) = item {
         fields.retain(|key, value| {

@@ -2,7 +2,8 @@
 
 use clap::Args;
 use quipu_contract::{
-    Contract, Language, Localized, Role, in_one_line, manifest_schema, profile_schema, unknown,
+    Actor, Class, Contract, Language, Localized, ProjectPath, Role, in_one_line, manifest_schema,
+    profile_schema, unknown,
 };
 use quipu_protocol::Project;
 use serde_json::json;
@@ -26,7 +27,8 @@ impl Operate for ContractShow {
         let root = Project::find_root(&session.folder)?;
         let contract = Project::load_contract(&root)?;
         let Some(name) = &self.role else {
-            return Ok(Answer::new(json!(contract), render_contract(&contract)));
+            let text = render_contract(&contract, &session.actor);
+            return Ok(Answer::new(json!(contract), text));
         };
         let role = contract.roles.get(name).ok_or_else(|| {
             let what = unknown("role", name, contract.roles.keys().map(String::as_str));
@@ -79,15 +81,46 @@ fn render_role(role: &Role, language: Language) -> String {
     text
 }
 
-fn render_contract(contract: &Contract) -> String {
+/// Why an agent may not change a file, whatever its class allows. None if it may, and for people.
+pub(super) fn closed_to(contract: &Contract, actor: &Actor, path: &ProjectPath) -> Option<String> {
+    if !matches!(actor, Actor::Agent { .. }) {
+        return None;
+    }
+    let say = |en: &str, zh: &str| match contract.language {
+        Language::En => en.to_owned(),
+        Language::Zh => zh.to_owned(),
+    };
+    let rule = contract.rule(path);
+    let is_of_people = rule.is_some_and(|rule| rule.people_only)
+        || path.sets_up_hosts()
+        || contract.gate_that_makes(path).is_some();
+    let grant = contract.grant(actor).ok()?;
+    let denial = grant.may_write(path, &contract.actor_binding(actor));
+    let is_derived = rule.is_some_and(|rule| rule.class == Class::Derived);
+    if is_of_people || denial.is_err() && !is_derived && !contract.has_writer(path) {
+        return Some(say("only people may change it", "只有人可以修改"));
+    }
+    denial
+        .err()
+        .map(|_| say("your role may not change it", "你的角色不可修改"))
+}
+
+fn render_contract(contract: &Contract, actor: &Actor) -> String {
     let mut text = String::from("files\n");
     let width = widest(contract.files.iter().map(|rule| rule.path.as_str()));
+    let binding = contract.actor_binding(actor);
     for rule in &contract.files {
+        let path = rule.path.fill(&binding);
+        let path = path
+            .as_literal()
+            .and_then(|path| ProjectPath::parse(path).ok());
+        let closed = path.and_then(|path| closed_to(contract, actor, &path));
         text.push_str(&format!(
-            "  {:<9} {:<width$}  {}\n",
+            "  {:<9} {:<width$}  {}{}\n",
             rule.class.as_str(),
             rule.path.as_str(),
-            rule.place
+            rule.place,
+            closed.map(|why| format!("  {why}")).unwrap_or_default()
         ));
     }
     section(&mut text, "roles", contract.roles.values(), |role| {

@@ -2,7 +2,9 @@
 
 use clap::Args;
 use quipu_contract::Form;
-use quipu_protocol::{Decision, NewDecision, decide, load_decisions, short_name};
+use quipu_protocol::{
+    Decision, NewDecision, Project, decide, load_decisions, read_pointer, resolve_form, short_name,
+};
 use serde_json::json;
 
 use super::flagged::with_flag_of;
@@ -65,12 +67,22 @@ impl Operate for Decide {
         let (id, receipt) = decide(&project, &session.actor, session.lease.as_ref(), &new)?;
         let all = load_decisions(&project, &session.actor)?;
         let short = short_name(all.iter().map(|d| d.id.as_str()), &id).to_owned();
+        let entry = all.iter().find(|decision| decision.id == id);
+        let saved = entry.and_then(|entry| entry_text(&project, session, entry));
         Ok(receipt::with(
             &receipt,
-            json!({"id": id, "short": short}),
+            json!({"id": id, "short": short, "saved": saved}),
             short,
         ))
     }
+}
+
+/// A decision as it is in the file.
+fn entry_text(project: &Project, session: &Session, entry: &Decision) -> Option<String> {
+    let path = resolve_form(project, &session.actor, Form::Decisions).ok()?;
+    let place = format!("{path}:{}", entry.line);
+    let reading = read_pointer(project, &session.actor, &place, None).ok()?;
+    Some(String::from_utf8_lossy(&reading.bytes).trim().to_owned())
 }
 
 #[derive(Debug, Args)]

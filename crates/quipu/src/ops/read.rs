@@ -4,6 +4,7 @@ use clap::Args;
 use quipu_protocol::{Reading, read_pointer};
 use serde_json::json;
 
+use super::contract::closed_to;
 use super::flagged::with_flag;
 use crate::answer::{Answer, Failure};
 use crate::session::Session;
@@ -32,13 +33,16 @@ impl Operate for Read {
         if let Some(from) = self.from {
             skip_to(&mut reading, from);
         }
-        let json = json!({
+        let mut json = json!({
             "path": reading.path,
             "section": reading.section,
             "line": reading.line,
             "version": reading.version,
             "text": String::from_utf8_lossy(&reading.bytes),
         });
+        if let Some(why) = closed_to(&project.contract, &session.actor, &reading.path) {
+            json["closed"] = json!(why);
+        }
         let mut answer = Answer::new(json, "");
         answer.raw = Some(reading.bytes);
         if self.at.is_none() {

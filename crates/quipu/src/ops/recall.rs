@@ -10,6 +10,7 @@ use quipu_protocol::{
     question_of, recall, shown_hits,
 };
 use quipu_recall::{Date, Hit, date_of};
+use quipu_text::json::JsonPointer;
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Failure, exit};
@@ -101,7 +102,7 @@ impl Operate for Recall {
         }
         if answer.is_weak() {
             let zh = project.contract.language == Language::Zh;
-            told = told.say(nothing_matches(zh, leaves, !answer.hits.is_empty()));
+            told = told.say(nothing_matches(zh, leaves, !shown.is_empty()));
         }
         Ok(told)
     }
@@ -224,6 +225,7 @@ fn in_json(shown: &Shown, kind: Kind) -> Value {
     json!({
         "path": hit.path,
         "line": hit.line,
+        "place": place(hit),
         "heading_path": hit.heading_path,
         "tier": name(hit.tier),
         "kind": kind.as_str(),
@@ -235,12 +237,28 @@ fn in_json(shown: &Shown, kind: Kind) -> Value {
     })
 }
 
+/// The place that `read` takes: a line, or a value of a JSON file, which may be all on one line.
+fn place(hit: &Hit) -> String {
+    if hit.path.ends_with(".json") && !hit.heading_path.is_empty() {
+        let pointer = hit
+            .heading_path
+            .iter()
+            .fold(JsonPointer::default(), |above, part| above.child(part));
+        format!(
+            "{}#{}",
+            hit.path,
+            pointer.to_string().trim_start_matches('/')
+        )
+    } else {
+        format!("{}:{}", hit.path, hit.line)
+    }
+}
+
 fn in_text(shown: &Shown, kind: Kind) -> String {
     let hit = &shown.hit;
     let mut text = format!(
-        "{}:{}  {}  {:.2}  {}{}\n    {}\n",
-        hit.path,
-        hit.line,
+        "{}  {}  {:.2}  {}{}\n    {}\n",
+        place(hit),
         kind.as_str(),
         hit.score,
         if hit.weak { "weak  " } else { "" },

@@ -73,9 +73,11 @@ impl Operate for TodoAdd {
         let (id, receipt) = add_todo(&project, &session.actor, session.lease.as_ref(), &new)?;
         let list = load_todos(&project, &session.actor)?;
         let short = short_name(list.todos.iter().map(|t| t.id.as_str()), &id).to_owned();
+        let added = list.todos.iter().find(|todo| todo.id == id);
+        let saved = added.map(|todo| line(&list, todo));
         Ok(receipt::with(
             &receipt,
-            json!({"id": id, "short": short}),
+            json!({"id": id, "short": short, "saved": saved}),
             short,
         ))
     }

@@ -1,12 +1,13 @@
-//! The `write` command: creates a file, or replaces all of its text.
+//! The `write` command: creates a file, or replaces all of its text or one passage.
 
 use clap::Args;
-use quipu_protocol::may_expect;
+use quipu_contract::ProjectPath;
+use quipu_protocol::{Project, ReadError, may_expect, may_read_whole, not_found};
 use quipu_store::{Change, Expect, Op, Version};
 
 use super::input::Input;
 use super::{memory_check, receipt};
-use crate::answer::{Answer, Failure};
+use crate::answer::{Answer, Failure, exit};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -16,6 +17,9 @@ pub struct Write {
     path: String,
     #[command(flatten)]
     input: Input,
+    /// Replace only this text, which must occur exactly once; the rest of the file stays
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    old: Option<String>,
     /// Write only if the file is still at this version
     #[arg(long, value_name = "VERSION")]
     expect: Option<String>,
@@ -33,15 +37,29 @@ pub struct Write {
 
 impl Operate for Write {
     const NAME: &'static str = "write";
-    const ABOUT: &'static str = "Create a file, or replace all of its text";
+    const ABOUT: &'static str = "Create a file, or replace all of its text or one passage";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = Session::path(&self.path)?;
         let project = session.project()?;
-        let bytes = super::pdf::as_text(path.as_str(), self.input.lines(session)?)?;
-        let expect = self
+        let given = self
             .expect
             .map_or(Expect::Any, |v| Expect::Version(Version::parse(&v)));
+        let (bytes, expect) = match &self.old {
+            Some(old) => {
+                let new = self.input.bytes(session)?;
+                let (bytes, read) = replaced(&project, session, &path, old, &new)?;
+                let expect = match given {
+                    Expect::Any => Expect::Version(read),
+                    given => given,
+                };
+                (bytes, expect)
+            }
+            None => (
+                super::pdf::as_text(path.as_str(), self.input.lines(session)?)?,
+                given,
+            ),
+        };
         let written = path.clone();
         let mut change = Change::by(&session.actor).op(Op::Write {
             path,
@@ -66,4 +84,45 @@ impl Operate for Write {
             &receipt,
         ))
     }
+}
+
+/// The text of a file with one passage replaced, and the version in which it was found.
+fn replaced(
+    project: &Project,
+    session: &Session,
+    path: &ProjectPath,
+    old: &str,
+    new: &[u8],
+) -> Result<(Vec<u8>, Version), Failure> {
+    let op = Op::Write {
+        path: path.clone(),
+        bytes: Vec::new(),
+        expect: Expect::Any,
+    };
+    project.store.permit(&session.actor, &op)?;
+    may_read_whole(project, &session.actor, path)?;
+    let (bytes, version) = project
+        .store
+        .read(path)?
+        .ok_or_else(|| not_found(project, &session.actor, path))?;
+    let look = format!("quipu read {path}");
+    let text = std::str::from_utf8(&bytes).map_err(|_| ReadError::NotText(path.clone()))?;
+    let count = match old {
+        "" => 0,
+        old => text.matches(old).count(),
+    };
+    if count != 1 {
+        let what = match count {
+            0 => format!("the old text is not in `{path}`"),
+            count => format!(
+                "the old text is in `{path}` {count} times: pass more of the text around it"
+            ),
+        };
+        return Err(Failure::new(exit::NOT_FOUND, what, look));
+    }
+    let at = text.find(old).unwrap_or_default();
+    let mut bytes = bytes[..at].to_vec();
+    bytes.extend_from_slice(new);
+    bytes.extend_from_slice(&text.as_bytes()[at + old.len()..]);
+    Ok((bytes, version))
 }

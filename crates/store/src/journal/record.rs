@@ -181,7 +181,7 @@ pub struct RecordOp {
     /// How much of this file is stored as differences since its last whole text (see `delta`).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub deltas: u32,
-    /// The hash of the body as the line has it; [`Record::encode`] sets it.
+    /// The hash of the body as the line has it; `Record::encode` sets it.
     #[serde(default, rename = "body", skip_serializing_if = "Option::is_none")]
     pub hash: Option<ChainHash>,
     #[serde(skip)]

@@ -67,6 +67,16 @@ pub(super) fn find_left_behind(
     Ok(with_work.collect())
 }
 
+/// Whether a line of the state only says that a session was closed: it answers no question.
+pub(crate) fn is_left_behind(line: &str) -> bool {
+    let is = |start: &str, rest: &str| {
+        line.strip_prefix(start)
+            .is_some_and(|text| text.contains(rest))
+    };
+    is("closed session s-", "it was interrupted before it finished")
+        || is("已结束 ", "它被中断、没有收尾")
+}
+
 /// Renders one line for the state. Requests and messages stay in the journal, where `capture purge`
 /// removes them.
 pub(super) fn tell_left_behind(left: &LeftBehind, language: Language) -> String {

@@ -17,6 +17,7 @@ pub use check::Missing;
 pub(crate) use check::may_write;
 pub(crate) use close::FINISH;
 pub use close::{Closed, Finish, finish, is_in_journal_only};
+pub(crate) use left_behind::is_left_behind;
 pub use material::{Material, parse_material};
 pub use text::{FinishText, finish_template, parse_finish_text};
 

@@ -374,8 +374,15 @@ fn decision_line(waking: &Waking<'_>, ids: &[&str], decision: &Decision) -> (Str
     } else {
         format!(" [{}]", about.join(", "))
     };
+    // Some write the title again as the decision, with or without a reason behind it.
+    let choice = decision.decision.as_ref().and_then(|text| {
+        let text = one_line(text);
+        let rest = text.strip_prefix(decision.title.trim()).unwrap_or(&text);
+        let rest = rest.trim_start_matches(['.', '。', ':', '：', ';', '；', ',', '，', ' ']);
+        (!rest.is_empty()).then(|| rest.to_owned())
+    });
     let fields = [
-        ("", "", &decision.decision),
+        ("", "", &choice),
         ("why: ", "理由：", &decision.why),
         ("context: ", "背景：", &decision.context),
         ("rejected: ", "否决：", &decision.alternatives),
