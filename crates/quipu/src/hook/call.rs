@@ -199,6 +199,13 @@ const NESTED: [&str; 5] = [
     "taskStart",
     "taskResume",
 ];
+/// Whether a host that names every agent says that this one has no parent.
+fn is_main_agent(message: &Value) -> bool {
+    ["parent_agent_id", "parentAgentId"]
+        .iter()
+        .any(|name| message.get(*name).is_some_and(Value::is_null))
+}
+
 /// The maximum nesting of a message.
 const DEEPEST: usize = 120;
 
@@ -266,10 +273,12 @@ impl Call {
                 "taskId",
                 "trajectory_id",
             ]),
-            subagent: text(&["agent_id", "agentId"]).map(|id| Subagent {
-                id,
-                kind: text(&["agent_type", "agentType"]),
-            }),
+            subagent: text(&["agent_id", "agentId"])
+                .filter(|_| !is_main_agent(&value))
+                .map(|id| Subagent {
+                    id,
+                    kind: text(&["agent_type", "agentType"]),
+                }),
             prompt: text(&["prompt", "user_prompt", "userPrompt"])
                 .map(|text| without_context(&text).to_owned()),
             last_message: text(&[

@@ -20,6 +20,17 @@ pub fn with_finish_call(text: &str) -> String {
     }
 }
 
+/// Replaces the command lines of the last paragraph of a start text, which says what to do next.
+pub fn with_next_calls(text: &str) -> String {
+    let next = ["\n## Now\n", "\n## 接下来\n"];
+    match next.iter().filter_map(|title| text.rfind(title)).max() {
+        Some(at) if !text[at..].contains("<<'EOF'") => {
+            text[..at].to_owned() + &with_tool_calls(&text[at..])
+        }
+        _ => text.to_owned(),
+    }
+}
+
 /// Replaces each command line in a remedy by the tool call that does the same, if there is one.
 pub fn with_tool_calls(remedy: &str) -> String {
     let (mut text, mut rest) = (String::new(), remedy);
@@ -60,6 +71,7 @@ fn command_length(text: &str) -> usize {
             }
             (None, ' ') if text[at..].starts_with("     ") => return Some(at),
             (None, ',') if text[at..].starts_with(", ") => return Some(at),
+            (None, '.') if text[at..].starts_with(". ") => return Some(at),
             _ => {}
         }
         None
@@ -105,7 +117,9 @@ fn as_tool_call(command: &str) -> Option<String> {
             (None, _) => return None,
         },
     );
-    for name in tool.must {
+    // Other arguments may stand in place of these.
+    let is_said = tool.eased.is_some() && !given.is_empty();
+    for name in tool.must.iter().filter(|_| !is_said) {
         given.entry(*name).or_insert(json!("…"));
     }
     Some(call_of(tool, &given))
@@ -153,6 +167,10 @@ mod tests {
             (
                 "quipu restore a.md b.md     (or accept the edit: quipu amend a.md --why \"…\")",
                 r#"call `repair` with {"action":"restore","path":"a.md","more":["b.md"]}     (or accept the edit: quipu amend a.md --why "…")"#,
+            ),
+            (
+                "quipu task note \"…\". To give up: quipu finish --abandon --why \"…\". All: quipu start",
+                r#"quipu task note "…". To give up: call `finish` with {"abandon":true,"why":"…"}. All: call `start` with {}"#,
             ),
             (
                 "quipu contract show --role main",

@@ -23,6 +23,8 @@ pub struct Tool {
     pub form: Option<Form>,
     /// Arguments that the schema requires because their alternative is left out.
     pub must: &'static [&'static str],
+    /// A project with such files requires nothing of `must`.
+    pub eased: Option<Form>,
     /// Keys of the data that the text already contains.
     pub told: &'static [&'static str],
     /// If there are any, the only keys of the data that are kept.
@@ -44,6 +46,7 @@ const READS: Tool = Tool {
     only: &[],
     form: None,
     must: &[],
+    eased: None,
     told: &[],
     kept: &[],
     gives: "",
@@ -98,26 +101,40 @@ pub const TOOLS: &[Tool] = &[
             "add",
             "reviewed",
             "problem",
-            "solution",
             "rounds",
             "pattern",
             "learnt",
-            "lesson",
-            "cause",
-            "cure",
             "improvement",
             "outcome",
-            "world",
-            "none",
             "abandon",
             "why",
         ],
-        described: &[(
-            "text",
-            "Markdown with the headings that `start` lists, such as ## Done, ## Decisions, \
-             ## Todos, ## Next; list items below, or `- none`",
-        )],
+        described: &[
+            (
+                "text",
+                "Markdown with the headings that `start` lists, such as ## Done, ## Decisions, \
+                 ## Todos, ## Next; list items below, or `- none`",
+            ),
+            ("solution", "What solved the task"),
+            ("cause", "What caused the problem, in one line"),
+            ("cure", "What cures such a problem, in one line"),
+            ("lesson", "A lesson instead of cause and cure, or `none`"),
+            (
+                "world",
+                "Changed facts, each as SECTION/KEY=VALUE, such as Environment/port=8080",
+            ),
+            ("none", "`world` if nothing changed"),
+        ],
+        only: &[
+            ("solution", Form::Task),
+            ("cause", Form::Task),
+            ("cure", Form::Task),
+            ("lesson", Form::Task),
+            ("world", Form::World),
+            ("none", Form::Task),
+        ],
         must: &["text"],
+        eased: Some(Form::Task),
         told: &["difference", "missing"],
         ..WRITES
     },

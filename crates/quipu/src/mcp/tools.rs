@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use quipu_contract::Contract;
 use serde_json::{Map, Value, json};
 
-use super::remedy::{call_of, with_finish_call, with_tool_calls};
+use super::remedy::{call_of, with_finish_call, with_next_calls, with_tool_calls};
 use super::schema::{parse_call, properties};
 use super::tool_table::{TOOLS, Tool};
 use super::wire::Fault;
@@ -85,7 +85,13 @@ fn described(tool: &Tool, contract: Option<&Contract>) -> Value {
             needed.extend(required);
         }
     }
-    needed.extend(tool.must.iter().map(|m| (*m).to_owned()));
+    let has = |contract: &Contract, form| contract.of_form(form).next().is_some();
+    let is_eased = tool
+        .eased
+        .is_some_and(|form| contract.is_some_and(|contract| has(contract, form)));
+    if !is_eased {
+        needed.extend(tool.must.iter().map(|m| (*m).to_owned()));
+    }
     let mut described = json!({
         "name": tool.name,
         "description": tool.about,
@@ -279,7 +285,8 @@ fn answered(tool: &Tool, result: Result<Answer, Failure>) -> Value {
             });
             let mut data = answer.json;
             let text = match (tool.name, data["saved"].as_str()) {
-                ("start", _) => with_finish_call(&text),
+                ("start", _) => with_finish_call(&with_next_calls(&text)),
+                ("finish", _) if answer.exit != exit::FINE => with_tool_calls(&text),
                 // A command prints the id of a new entry; a model sees what was saved.
                 (_, Some(saved)) => saved.to_owned(),
                 _ => text,

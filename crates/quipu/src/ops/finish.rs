@@ -16,6 +16,7 @@ use quipu_protocol::{Setting, is_in_journal_only, is_trusted, parse_finish_text,
 use quipu_store::{OpenSession, Receipt};
 use serde_json::{Map, Value, json};
 
+use super::flagged::with_flagged_files;
 use super::receipt;
 use super::state::parse_value;
 use crate::answer::{Answer, Failure, exit};
@@ -261,7 +262,8 @@ impl Operate for Finish {
                     .did
                     .first()
                     .map_or("quipu finish", String::as_str);
-                self.tell_head(&project, &session.actor, answer, &paths, why)
+                let answer = self.tell_head(&project, &session.actor, answer, &paths, why);
+                with_flagged_files(answer, &project, &session.actor)?
             }
         };
         if !told.is_empty() {

@@ -1,7 +1,8 @@
-//! Warns if a shown file differs from the file on disk, or is not valid.
+//! Warns if a shown file differs from the file on disk, or is not valid, and if any file does.
 
 use quipu_contract::{Actor, Form, ProjectPath};
-use quipu_protocol::{Project, resolve_form};
+use quipu_protocol::{Project, ReadScope, resolve_form};
+use quipu_store::FileStatus;
 
 use crate::answer::{Answer, Failure};
 
@@ -10,22 +11,58 @@ pub fn with_flag(answer: Answer, project: &Project, path: &ProjectPath) -> Resul
     let Some(file) = project.store.flagged(path)? else {
         return Ok(answer);
     };
-    let (what, line) = file
-        .flag
-        .as_ref()
-        .map_or((String::new(), None), |flag| (flag.what.clone(), flag.line));
-    let line = line
-        .map(|line| format!(", line {line}"))
-        .unwrap_or_default();
     let shown = if file.version.is_some() {
         "the last committed version is shown"
     } else {
         "it was never committed; the file on disk is shown"
     };
     Ok(answer.say(format!(
-        "{path} {what}{line}; {shown}\n  help  {}",
+        "{}; {shown}\n  help  {}",
+        fault(&file),
         file.remedy()
     )))
+}
+
+/// What is wrong with a flagged file.
+fn fault(file: &FileStatus) -> String {
+    let (what, line) = file
+        .flag
+        .as_ref()
+        .map_or(("", None), |flag| (flag.what.as_str(), flag.line));
+    let line = line
+        .map(|line| format!(", line {line}"))
+        .unwrap_or_default();
+    format!("{} {what}{line}", file.path)
+}
+
+/// At most this many files are named; `quipu status` lists the rest.
+const MOST_NAMED: usize = 8;
+
+/// Names the flagged files that an actor reads, so that a session does not end without a word on
+/// what was done behind its hooks.
+pub fn with_flagged_files(
+    answer: Answer,
+    project: &Project,
+    actor: &Actor,
+) -> Result<Answer, Failure> {
+    let mut scan = project.store.scan_status()?;
+    ReadScope::of(project, actor).narrow(&mut scan);
+    let flagged: Vec<&FileStatus> = scan.flagged().collect();
+    let mut answer = flagged
+        .iter()
+        .take(MOST_NAMED)
+        .fold(answer, |answer, file| {
+            answer.say(format!(
+                "flagged: {}\n  help  {}",
+                fault(file),
+                file.remedy()
+            ))
+        });
+    if flagged.len() > MOST_NAMED {
+        let rest = flagged.len() - MOST_NAMED;
+        answer = answer.say(format!("and {rest} more: quipu status"));
+    }
+    Ok(answer)
 }
 
 /// Like `with_flag`, for the file of a form.
