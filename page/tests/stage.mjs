@@ -28,7 +28,7 @@ const nobody = {
 export function project(name) {
   const folder = mkdtempSync(join(tmpdir(), `quipu-page-${name}-`));
   const quipu = (...words) => {
-    const { status, stdout, stderr } = spawnSync(QUIPU, words, { cwd: folder, env: nobody, encoding: 'utf8' });
+    const { status, stdout, stderr } = spawnSync(QUIPU, words, { cwd: folder, env: nobody, encoding: 'utf8', maxBuffer: Infinity });
     // 1 is an answer: something is flagged or in conflict.
     if (status > 1 || status === null) throw new Error(`quipu ${words.join(' ')}: ${status}\n${stderr}`);
     return stdout;
