@@ -73,10 +73,10 @@ async function ask(address, options = {}) {
   return told;
 }
 
-export function get(path, parameters = {}) {
+export function get(path, parameters = {}, options = {}) {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null && value !== '');
   const query = new URLSearchParams(given).toString();
-  return ask(`/api/${path}${query ? `?${query}` : ''}`);
+  return ask(`/api/${path}${query ? `?${query}` : ''}`, options);
 }
 
 /** The bytes of a picture. An address alone would not do: it cannot carry the token. */
@@ -86,11 +86,11 @@ export async function getPicture(path, at) {
   return response.blob();
 }
 
-export const post = (path, given = {}) => ask(`/api/${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(given) });
+export const post = (path, given = {}, options = {}) => ask(`/api/${path}`, { ...options, method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(given) });
 
 /** Calls an operation of the table, as a person would on the command line. */
-export function call(operation, given = {}, unit = undefined) {
-  return post('call', { operation, arguments: given, unit });
+export function call(operation, given = {}, unit = undefined, options = {}) {
+  return post('call', { operation, arguments: given, unit }, options);
 }
 
 /** Hears what happens, for as long as the page is open. `EventSource` cannot send a header, so the stream is read by hand. */

@@ -10,6 +10,12 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 const radius = (node) => Math.min(18, 4 + 1.6 * Math.sqrt(node.degree));
 const short = (path) => path.split('/').pop().replace(/\.md$/, '');
 
+/** Where every node was, and what part of the plane is seen, for the pages that are `about` one file or all. It outlives the view. */
+let kept = { about: null };
+/** Milliseconds of placing before the first picture, and at a time after it, where nothing may move before the eyes. */
+const FIRST = 700;
+const SLICE = 40;
+
 /** Colour by level where any file has one, else by class. */
 function toneOf(node, byLevel) {
   if (byLevel) return node.level ? `--level-${node.level}` : '--level-none';
@@ -19,10 +25,9 @@ function toneOf(node, byLevel) {
 export function Canvas({ data, about, chosen, onChoose, theme }) {
   const box = useRef(null);
   const state = useRef({});
-  // Where every node was, and what part of the plane is seen, for the pages that are `about` one file or all.
-  const kept = useRef({ about: null });
-  if (kept.current.about !== about) kept.current = { about, places: new Map(), view: { x: 0, y: 0, zoom: 1, own: false } };
-  const { places, view } = kept.current;
+  if (kept.about !== about) kept = { about, places: new Map(), view: { x: 0, y: 0, zoom: 1, own: false } };
+  const own = kept;
+  const { places, view } = own;
   const shape = JSON.stringify([data.nodes, data.links]);
   const model = useMemo(() => {
     const nodes = data.nodes.map((node, id) => ({ ...node, id, ...places.get(node.path) }));
@@ -39,7 +44,7 @@ export function Canvas({ data, about, chosen, onChoose, theme }) {
       .force('charge', forceManyBody().strength(model.nodes.length > 300 ? -60 : -160).distanceMax(500))
       .force('x', forceX(0).strength((node) => (node.degree ? 0.07 : 0.3))).force('y', forceY(0).strength((node) => (node.degree ? 0.09 : 0.3))).force('apart', forceCollide((node) => radius(node) + 3)).stop();
     // Known nodes are where they belong; new ones only need some room.
-    if (kept.current.settled) simulation.alpha(isNew ? 0.1 : 0);
+    if (own.settled) simulation.alpha(isNew ? 0.1 : 0);
     const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
 
     const fit = () => {
@@ -62,7 +67,7 @@ export function Canvas({ data, about, chosen, onChoose, theme }) {
     };
     const draw = () => {
       for (const { path, x, y } of model.nodes) places.set(path, { x, y });
-      if (simulation.alpha() <= 0.02) kept.current.settled = true;
+      if (simulation.alpha() <= 0.02) own.settled = true;
       canvas.dataset.zoom = view.zoom.toFixed(4);
       const ratio = devicePixelRatio || 1;
       const [wide, high] = [canvas.clientWidth, canvas.clientHeight];
@@ -136,7 +141,18 @@ export function Canvas({ data, about, chosen, onChoose, theme }) {
       frame = simulation.alpha() > 0.02 ? requestAnimationFrame(step) : 0;
     };
     const go_on = () => { if (!frame) frame = requestAnimationFrame(step); };
-    if (still) { while (simulation.alpha() > 0.02) simulation.tick(); fit(); draw(); canvas.dataset.settled = 'yes'; } else go_on();
+    // Who wants no motion sees two pictures: an early one, and the settled one.
+    let slice = 0;
+    const place = (long) => {
+      const begun = performance.now();
+      while (simulation.alpha() > 0.02 && performance.now() - begun < long) simulation.tick();
+      const settled = simulation.alpha() <= 0.02;
+      if (settled || long === FIRST) { fit(); draw(); }
+      canvas.dataset.settled = settled ? 'yes' : 'no';
+      slice = settled ? 0 : setTimeout(() => place(SLICE));
+    };
+    if (still) place(FIRST);
+    else go_on();
     const watch = new ResizeObserver(() => { fit(); draw(); });
     watch.observe(canvas);
 
@@ -211,6 +227,7 @@ export function Canvas({ data, about, chosen, onChoose, theme }) {
     state.current.draw = draw;
     return () => {
       cancelAnimationFrame(frame);
+      clearTimeout(slice);
       watch.disconnect();
       for (const [name, handler] of Object.entries(handlers)) canvas.removeEventListener(name, handler);
     };

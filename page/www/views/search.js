@@ -1,6 +1,6 @@
 // Search in every view: paths, exact text, and what recall finds.
 
-import { html, useEffect, useRef, useState } from '../vendor/preact.js';
+import { html, useEffect, useMemo, useRef, useState } from '../vendor/preact.js';
 import { call, get } from '../api.js';
 import { Dialog, Fault, fileAt, useData } from '../ui.js';
 import { t } from '../words.js';
@@ -8,9 +8,15 @@ import { t } from '../words.js';
 const PATHS = 8;
 const PASSAGES = 6;
 
-/** One kind of finds: asked by itself, so that a slow one keeps no other waiting. */
+/** Milliseconds without a key before paths are looked up, and before files are read. */
+const SOON = 100;
+const LATER = 400;
+
+/** One kind of finds: asked by itself, so that a slow one keeps no other waiting. A question that nobody asks any more is given up: a browser has few connections. */
 function Kind({ title, wanted, ask, row, none }) {
-  const found = useData(() => (wanted ? ask(wanted) : Promise.resolve(null)), [wanted], { live: false });
+  const given = useMemo(() => new AbortController(), [wanted]);
+  useEffect(() => () => given.abort(), [given]);
+  const found = useData(() => (wanted ? ask(wanted, { signal: given.signal }) : Promise.resolve(null)), [wanted], { live: false });
   if (!wanted) return null;
   const { hits = [], note } = found.data ?? {};
   return html`<section aria-label=${title} aria-busy=${found.loading}><h3>${title}</h3>
@@ -26,16 +32,16 @@ function Marked({ text, wanted }) {
   return html`${text.slice(0, at)}<mark>${text.slice(at, at + wanted.length)}</mark>${text.slice(at + wanted.length)}`;
 }
 
-const paths = async (q) => {
-  const { files, total } = await get('files', { q, limit: PATHS });
+const paths = async (q, options) => {
+  const { files, total } = await get('files', { q, limit: PATHS }, options);
   return { hits: files, note: total > files.length ? t('and.more', total - files.length) : null };
 };
-const lines = async (q) => {
-  const { hits, searched, files } = await get('search', { q });
+const lines = async (q, options) => {
+  const { hits, searched, files } = await get('search', { q }, options);
   return { hits, note: searched < files ? t('search.part', searched, files) : null };
 };
-const passages = async (question) => {
-  const { hits, weak } = (await call('recall', { question, most: PASSAGES })).data;
+const passages = async (question, options) => {
+  const { hits, weak } = (await call('recall', { question, most: PASSAGES }, undefined, options)).data;
   return { hits, note: weak && hits.length > 0 ? t('search.weak') : null };
 };
 
@@ -50,10 +56,11 @@ function Commands({ wanted, commands }) {
 export function Search({ onClose, commands }) {
   const [text, setText] = useState('');
   const [wanted, setWanted] = useState('');
+  const [read, setRead] = useState('');
   const box = useRef(null);
   useEffect(() => {
-    const timer = setTimeout(() => setWanted(text.trim()), 200);
-    return () => clearTimeout(timer);
+    const timers = [setTimeout(() => setWanted(text.trim()), SOON), setTimeout(() => setRead(text.trim()), LATER)];
+    return () => timers.forEach(clearTimeout);
   }, [text]);
   const move = (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -73,8 +80,8 @@ export function Search({ onClose, commands }) {
     <form onSubmit=${open}><label><span class="hidden">${t('search.what')}</span><input type="search" autofocus placeholder=${t('search.what')} value=${text} onInput=${(e) => setText(e.target.value)} /></label></form>
     <${Commands} wanted=${wanted} commands=${commands} />
     <${Kind} title=${t('search.paths')} wanted=${wanted} ask=${paths} none=${t('search.none')} row=${(one) => html`<li key=${one.path}><a class="path" href=${fileAt(one.path)}><${Marked} text=${one.path} wanted=${wanted} /></a></li>`} />
-    <${Kind} title=${t('search.text')} wanted=${wanted} ask=${lines} none=${t('search.none')} row=${(one) => html`<li key=${`${one.path}:${one.line}`}><a class="find" href=${fileAt(one.path, { line: one.line, tab: 'source' })}><span class="path">${one.path}:${one.line}</span> <span><${Marked} text=${one.text} wanted=${wanted} /></span></a></li>`} />
-    <${Kind} title=${t('search.meaning')} wanted=${wanted} ask=${passages} none=${t('search.none')} row=${(one) => html`<li key=${`${one.path}:${one.line}`}><a class="find" href=${fileAt(one.path, { line: one.line, tab: 'source' })}><span class="path">${one.path}:${one.line}</span>
+    <${Kind} title=${t('search.text')} wanted=${read} ask=${lines} none=${t('search.none')} row=${(one) => html`<li key=${`${one.path}:${one.line}`}><a class="find" href=${fileAt(one.path, { line: one.line, tab: 'source' })}><span class="path">${one.path}:${one.line}</span> <span><${Marked} text=${one.text} wanted=${read} /></span></a></li>`} />
+    <${Kind} title=${t('search.meaning')} wanted=${read} ask=${passages} none=${t('search.none')} row=${(one) => html`<li key=${`${one.path}:${one.line}`}><a class="find" href=${fileAt(one.path, { line: one.line, tab: 'source' })}><span class="path">${one.path}:${one.line}</span>
       <span class="small muted">${one.heading_path.join(' › ')}</span> <span class="clip">${one.snippet}</span></a></li>`} />
     ${!wanted && html`<p class="hint">${t('search.how')}</p>`}
     <div class="buttons"><button type="button" onClick=${onClose}>${t('close')}</button></div></div></${Dialog}>`;
