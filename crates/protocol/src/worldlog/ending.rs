@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::closing::{TaskReport, WorldChange, compose_session};
 use super::knowledge::{Pattern, add_lesson, put_pattern, read_knowledge, recount};
 use super::names::bare_step;
-use super::past::load_sessions;
+use super::past::load_some;
 use super::raw::one_line;
 use super::session::{Outcome, Session, nth_name, render_session};
 use super::task::{clear_task, read_task};
@@ -244,11 +244,8 @@ pub fn own_sessions(project: &Project, actor: &Actor) -> Result<Vec<Session>, Wo
                 .is_some_and(|a| a.to_lowercase() == *agent)
         })
     };
-    Ok(load_sessions(project, actor)?
-        .into_iter()
-        .map(|(_, past)| past)
-        .filter(is_own)
-        .collect())
+    let own = load_some(project, actor, &is_own)?;
+    Ok(own.into_iter().map(|(_, past)| past).collect())
 }
 
 #[cfg(test)]

@@ -27,12 +27,22 @@ pub type PastSession = (String, Session);
 
 /// All sessions that the actor may read, oldest first.
 pub fn load_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession>, StoreError> {
+    load_some(project, actor, &|_| true)
+}
+
+/// The wanted ones of all sessions that the actor may read, oldest first. Choosing before sorting
+/// saves a finish the order of other agents' sessions.
+pub fn load_some(
+    project: &Project,
+    actor: &Actor,
+    is_wanted: &dyn Fn(&Session) -> bool,
+) -> Result<Vec<PastSession>, StoreError> {
     let current = read_new(project)?;
     let reader = ReadScope::of(project, actor);
     let readable = |path: &str| ProjectPath::parse(path).is_ok_and(|path| reader.reads(&path));
     let mut sessions: Vec<PastSession> = current
         .into_iter()
-        .filter(|(path, _)| readable(path))
+        .filter(|(path, (_, session))| is_wanted(session) && readable(path))
         .map(|(path, (_, session))| (path, session))
         .collect();
     sort_by_time(project, &mut sessions)?;
@@ -84,30 +94,31 @@ fn read_new(project: &Project) -> Result<BTreeMap<String, KeptSession>, StoreErr
     Ok(current)
 }
 
-/// Sorts oldest first.
+/// Sorts oldest first, and sessions of the same second in commit order.
 fn sort_by_time(project: &Project, sessions: &mut [PastSession]) -> Result<(), StoreError> {
     sessions.sort_by(|(a, x), (b, y)| (&x.date, &x.time, a).cmp(&(&y.date, &y.time, b)));
-    for group in sessions
-        .chunk_by_mut(|(_, x), (_, y)| (&x.date, &x.time) == (&y.date, &y.time))
-        .filter(|group| group.len() > 1)
-    {
-        sort_as_committed(project, group)?;
-    }
-    Ok(())
-}
-
-/// Sorts sessions of the same second in commit order.
-fn sort_as_committed(project: &Project, group: &mut [PastSession]) -> Result<(), StoreError> {
-    let paths: Vec<ProjectPath> = group
-        .iter()
+    let is_same =
+        |(_, x): &PastSession, (_, y): &PastSession| (&x.date, &x.time) == (&y.date, &y.time);
+    let groups = sessions.chunk_by(is_same).filter(|group| group.len() > 1);
+    let paths: Vec<ProjectPath> = groups
+        .flatten()
         .filter_map(|(path, _)| ProjectPath::parse(path).ok())
         .collect();
-    let commits: BTreeMap<String, u64> = paths
+    if paths.is_empty() {
+        return Ok(());
+    }
+    // One look at the index for all groups.
+    let commits: BTreeMap<&str, u64> = paths
         .iter()
-        .map(|path| path.as_str().to_owned())
+        .map(ProjectPath::as_str)
         .zip(project.store.newest_of(&paths)?)
         .collect();
-    group.sort_by_key(|(path, _)| commits.get(path).copied());
+    for group in sessions
+        .chunk_by_mut(is_same)
+        .filter(|group| group.len() > 1)
+    {
+        group.sort_by_key(|(path, _)| commits.get(path.as_str()).copied());
+    }
     Ok(())
 }
 
