@@ -65,27 +65,26 @@ pub fn review_round(language: Language, round: usize, open: &[String]) -> String
     match (language, open.is_empty()) {
         (Language::En, true) => format!(
             "\n**Round {round}.** The authors have revised the manuscript. None of your comments is \
-             open; read what changed, and comment on it if there is something to say.\n"
+             open; comment on what changed, if there is something to say.\n"
         ),
         (Language::En, false) => format!(
-            "\n**Round {round}.** The authors have revised the manuscript. Say of each of your open \
-             comments what became of it, in an additional part of the report:\n\n\
+            "\n**Round {round}.** The authors have revised the manuscript. Add a part with an entry for \
+             each of your open comments:\n\n\
              ```markdown\n## 4. Earlier Comments\n- ID [addressed|partly|not addressed] L12 \"words of \
              the new text\": why\n- ID [cannot be checked|declined|withdrawn]: why\n```\n\n\
-             The words are copied letter for letter. *cannot be checked*: what the authors say is \
-             outside the texts of this review; say who can check it. *declined*: the authors refuse, \
-             and you accept their reason; otherwise *not addressed*. *withdrawn*: you were wrong.\n\n\
-             {list}"
+             *cannot be checked*: it is outside these texts; say who can check it. *declined*: the \
+             authors refuse, and you accept their reason; else *not addressed*. *withdrawn*: you were \
+             wrong.\n\n{list}"
         ),
         (Language::Zh, true) => format!(
-            "\n**第 {round} 轮。**作者已修改稿件。你没有未解决的意见；请看改动之处，有话要说再写意见。\n"
+            "\n**第 {round} 轮。**作者已修改稿件。你没有未解决的意见；对改动之处有话要说再写意见。\n"
         ),
         (Language::Zh, false) => format!(
-            "\n**第 {round} 轮。**作者已修改稿件。你的未解决意见，请在报告中另加一部分逐条写明结果：\n\n\
+            "\n**第 {round} 轮。**作者已修改稿件。请在报告中另加一部分，逐条回应你未解决的意见：\n\n\
              ```markdown\n## 4. Earlier Comments\n- 编号 [已解决|部分解决|未解决] L12 “新稿原文”：为什么\n\
              - 编号 [无法核对|同意不改|撤回]：为什么\n```\n\n\
-             引文逐字照抄新稿。*无法核对*：作者所说的在本次评审的文本之外，写明谁能核对。*同意不改*：作者不改，\
-             你接受其理由；不接受就写*未解决*。*撤回*：你看错了。\n\n{list}"
+             *无法核对*：在这些文本之外，写明谁能核对。*同意不改*：作者不改，你接受其理由；不接受就写*未解决*。\
+             *撤回*：你看错了。\n\n{list}"
         ),
     }
 }
@@ -106,25 +105,25 @@ pub fn earlier_scores(language: Language, report: &Report) -> String {
     }
 }
 
-/// The changes of a manuscript that concern a reviewer, and the lines of its comments.
+/// The changes of a manuscript that concern a reviewer, and the sentences of its comments.
 pub fn passages(language: Language, path: &str, fenced: &str, elsewhere: &[String]) -> String {
     let more = elsewhere.join(if language == Language::En {
-        "; "
+        ", "
     } else {
-        "；"
+        "、"
     });
     let more = match (language, elsewhere.is_empty()) {
         (_, true) => String::new(),
-        (Language::En, _) => format!("Also changed, and not shown: {more}.\n"),
+        (Language::En, _) => format!("Also changed, not shown: {more}.\n"),
         (Language::Zh, _) => format!("另有改动，未列出：{more}。\n"),
     };
     match language {
         Language::En => format!(
-            "\n**What concerns you in the revised `{path}`.** `new` is a changed line, `old` one that \
-             is gone.\n\n{fenced}\n{more}"
+            "\n**`{path}` now, where it concerns you**; `new` has changed, `old` is gone:\n\n\
+             {fenced}\n{more}"
         ),
         Language::Zh => format!(
-            "\n**修改后的 `{path}` 中与你有关之处。**`new` 是改动后的行，`old` 是已不存在的行。\n\n{fenced}\n{more}"
+            "\n**`{path}` 现在与你有关之处**；`new` 是改动过的，`old` 已不存在：\n\n{fenced}\n{more}"
         ),
     }
 }
@@ -132,11 +131,11 @@ pub fn passages(language: Language, path: &str, fenced: &str, elsewhere: &[Strin
 /// What the authors say about their revision.
 pub fn reply(language: Language, fenced: &str) -> String {
     match language {
-        Language::En => format!(
-            "\nThe authors' reply. It is a claim, not evidence: look it up in the text.\n\n{fenced}\n"
-        ),
+        Language::En => {
+            format!("\nThe authors' reply, a claim to look up in the text:\n\n{fenced}\n")
+        }
         Language::Zh => {
-            format!("\n作者的答复。它只是说法，不是证据，请到正文中查对。\n\n{fenced}\n")
+            format!("\n作者的答复，只是说法，请到正文中查对：\n\n{fenced}\n")
         }
     }
 }

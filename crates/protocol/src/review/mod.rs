@@ -4,7 +4,6 @@
 mod agree;
 mod checks;
 mod comment;
-mod excerpt;
 mod extract;
 mod letter;
 mod nothing;
@@ -13,6 +12,7 @@ mod report;
 mod revise;
 mod revised;
 mod rounds;
+mod sentences;
 mod state;
 mod sum;
 

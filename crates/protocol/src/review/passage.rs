@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::excerpt::sentences;
+use super::sentences::{by_line, sentences};
 
 /// The bytes that an ellipsis may stand for.
 const LONGEST_GAP: usize = 600;
@@ -150,12 +150,10 @@ impl<'t> Passages<'t> {
             common as f64 / wanted.len().max(1) as f64
         };
         // A paragraph on one line is too long to be shown.
-        let parts = self.text.lines().enumerate().flat_map(|(at, line)| {
-            let sentences = sentences(line).into_iter();
-            sentences.map(move |(_, sentence)| (at + 1, sentence))
-        });
+        let all = sentences(self.text).into_iter();
+        let parts = all.flat_map(|sentence| by_line(self.text, &sentence.bytes));
         parts
-            .map(|(number, sentence)| (share(sentence), number, sentence))
+            .map(|(number, part)| (share(part), number, part))
             .filter(|(share, ..)| *share >= NEAR)
             // The first of equal sentences.
             .reduce(|best, next| if next.0 > best.0 { next } else { best })

@@ -317,7 +317,6 @@ fn is_concerned(
 
 /// The texts of the sections that a report judges.
 fn sections(text: &str, words: &[String]) -> Vec<String> {
-    let lines: Vec<&str> = text.lines().collect();
     let judged = judged(text, words).into_iter();
-    judged.map(|range| lines[range].join("\n")).collect()
+    judged.map(|bytes| text[bytes].trim().to_owned()).collect()
 }

@@ -6,17 +6,15 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use quipu_text::Document;
-use similar::{DiffTag, TextDiff};
+use similar::{DiffOp, DiffTag, TextDiff};
 
 use super::comment::{Status, ids_in};
-use super::excerpt::{excerpt, sentences_of};
 use super::letter::TEMPLATE_OPENING;
 use super::passage::Passages;
 use super::rounds::Comment;
+use super::sentences::{Sentence, by_line, bytes_of_lines, sentences};
 use crate::view::words;
 
-/// The lines shown before and after a passage.
-const AROUND: usize = 1;
 /// A change that shares so many words with a comment may answer it.
 const RELATED: usize = 2;
 /// In `passages` of a step: its report judges the whole text.
@@ -47,244 +45,228 @@ impl Concern<'static> {
 /// The changes that a reviewer is shown.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Changes {
-    /// Lines of the new text with their numbers; lines that are gone stand where they were.
+    /// Sentences of the new text by line; those that are gone stand where they were.
     pub text: String,
-    /// The other changes, by line and heading.
+    /// The lines of the other changes.
     pub elsewhere: Vec<String>,
 }
 
-/// Changed lines, counted from 0, in both texts.
+/// Changed sentences in both texts.
 struct Hunk {
     old: Range<usize>,
     new: Range<usize>,
 }
 
-impl Hunk {
-    fn touches(&self, old: &[Range<usize>], new: &[Range<usize>]) -> bool {
-        let meet = |own: &Range<usize>, other: &Range<usize>| {
-            own.start < other.end && other.start < own.end
+/// A revision by sentences.
+struct Revision<'t> {
+    new: &'t str,
+    before: Vec<Sentence>,
+    after: Vec<Sentence>,
+    hunks: Vec<Hunk>,
+}
+
+impl<'t> Revision<'t> {
+    fn of(old: &str, new: &'t str) -> Revision<'t> {
+        let (before, after) = (sentences(old), sentences(new));
+        let hunks = {
+            let one: Vec<&str> = before.iter().map(|s| s.plain.as_str()).collect();
+            let other: Vec<&str> = after.iter().map(|s| s.plain.as_str()).collect();
+            let difference = TextDiff::from_slices(&one, &other);
+            let ops = difference.ops().iter();
+            let changed = ops.filter(|op| op.tag() != DiffTag::Equal);
+            let hunk = |op: &DiffOp| Hunk {
+                old: op.old_range(),
+                new: op.new_range(),
+            };
+            changed.map(hunk).collect::<Vec<_>>()
         };
-        old.iter().any(|other| meet(&self.old, other)) || new.iter().any(|o| meet(&self.new, o))
+        Revision {
+            new,
+            before,
+            after,
+            hunks,
+        }
+    }
+
+    /// Whether a change meets some bytes of either text.
+    fn meets(&self, hunk: &Hunk, old: &[Range<usize>], new: &[Range<usize>]) -> bool {
+        let meet = |own: &[Sentence], others: &[Range<usize>]| {
+            own.iter()
+                .any(|s| others.iter().any(|other| s.overlaps(other)))
+        };
+        meet(&self.before[hunk.old.clone()], old) || meet(&self.after[hunk.new.clone()], new)
+    }
+
+    /// The sentences of the new text that overlap some bytes.
+    fn overlapping(&self, bytes: &Range<usize>) -> Vec<usize> {
+        let all = self.after.iter().enumerate();
+        all.filter(|(_, s)| s.overlaps(bytes))
+            .map(|(at, _)| at)
+            .collect()
+    }
+
+    /// The hunk whose new sentences share most words with a comment.
+    fn most_related(&self, comment: &Comment) -> Option<usize> {
+        let wanted = words(&format!("{} {}", comment.last_quote(), comment.text));
+        let shared = |hunk: &Hunk| {
+            let new = self.after[hunk.new.clone()].iter();
+            let text: Vec<&str> = new.map(|s| s.plain.as_str()).collect();
+            words(&text.join("\n")).intersection(&wanted).count()
+        };
+        let all = self.hunks.iter().map(shared).enumerate();
+        // The first of equal hunks.
+        all.filter(|(_, count)| *count >= RELATED)
+            .reduce(|best, next| if next.1 > best.1 { next } else { best })
+            .map(|(at, _)| at)
+    }
+
+    /// The changes that concern an open comment: those of its sentences, or next to them.
+    fn about(&self, comment: &Comment, passages: &(Passages<'_>, Passages<'_>)) -> Vec<usize> {
+        let (before, after) = passages;
+        let found = before.find(comment.last_quote()).into_iter();
+        let there = found.min_by_key(|p| p.first.abs_diff(comment.written_line));
+        let there: Vec<_> = there.iter().map(|p| before.bytes(&p.plain)).collect();
+        let here: Vec<_> = comment
+            .passage
+            .iter()
+            .map(|p| after.bytes(&p.plain))
+            .collect();
+        let own: Vec<usize> = here
+            .iter()
+            .flat_map(|bytes| self.overlapping(bytes))
+            .collect();
+        let is_next = |hunk: &Hunk| {
+            let near = hunk.new.start.saturating_sub(1)..hunk.new.end + 1;
+            own.iter().any(|at| near.contains(at))
+        };
+        let touches = |hunk: &Hunk| self.meets(hunk, &there, &here) || is_next(hunk);
+        let touched: Vec<usize> = (0..self.hunks.len())
+            .filter(|at| touches(&self.hunks[*at]))
+            .collect();
+        match touched.is_empty() {
+            // What the authors wrote elsewhere may answer a comment whose words they left.
+            true => self.most_related(comment).into_iter().collect(),
+            false => touched,
+        }
+    }
+
+    /// Renders sentences and hunks in the order of the new text. Sentences that are gone are shown if
+    /// nothing took their place, or all of them to a reader of the whole.
+    fn render(&self, shown: &BTreeSet<usize>, hunks: &[&Hunk], with_old: bool) -> String {
+        let added: BTreeSet<usize> = hunks.iter().flat_map(|hunk| hunk.new.clone()).collect();
+        let mut gone: BTreeMap<usize, &[Sentence]> = BTreeMap::new();
+        for hunk in hunks.iter().filter(|hunk| with_old || hunk.new.is_empty()) {
+            gone.insert(hunk.new.start, &self.before[hunk.old.clone()]);
+        }
+        let mut places: BTreeSet<usize> = shown.union(&added).copied().collect();
+        places.extend(hunks.iter().map(|hunk| hunk.new.start));
+        let mut text = String::new();
+        // The line that is open, whether it is new, and the sentence before.
+        let mut last: Option<(usize, bool, usize)> = None;
+        for at in places {
+            for sentence in gone.get(&at).copied().unwrap_or_default() {
+                text.push_str(&format!("\nold\t{}", sentence.plain));
+                last = None;
+            }
+            let Some(sentence) = self.after.get(at) else {
+                continue;
+            };
+            let is_new = added.contains(&at);
+            if !is_new && !shown.contains(&at) {
+                continue;
+            }
+            for (line, part) in by_line(self.new, &sentence.bytes) {
+                match last {
+                    Some((open, new, before)) if (open, new) == (line, is_new) => {
+                        text.push_str(if before + 1 < at { " … " } else { " " });
+                    }
+                    _ => {
+                        let sign = if is_new { " new" } else { "" };
+                        text.push_str(&format!("\nL{line}{sign}\t"));
+                    }
+                }
+                text.push_str(part);
+                last = Some((line, is_new, at));
+            }
+        }
+        text.trim_start().to_owned()
+    }
+
+    /// The lines of a change: `L12`, `L12-18`.
+    fn lines_of(&self, hunk: &Hunk) -> (usize, usize) {
+        let line = |byte: usize| self.new[..byte].matches('\n').count() + 1;
+        match self.after.get(hunk.new.clone()) {
+            Some([first, .., last]) => (line(first.bytes.start), line(last.bytes.end)),
+            Some([one]) => (line(one.bytes.start), line(one.bytes.end)),
+            _ => {
+                let next = self.after.get(hunk.new.start);
+                let first = line(next.map_or(self.new.trim_end().len(), |s| s.bytes.start));
+                (first, first)
+            }
+        }
     }
 }
 
-/// The hunks of a difference; those that an empty line divides are one.
-fn hunks(old: &str, new: &str) -> Vec<Hunk> {
-    let (before, lines): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    let difference = TextDiff::from_slices(&before, &lines);
-    let mut hunks: Vec<Hunk> = Vec::new();
-    for op in difference
-        .ops()
-        .iter()
-        .filter(|op| op.tag() != DiffTag::Equal)
-    {
-        let (old, new) = (op.old_range(), op.new_range());
-        let is_near = |last: &Hunk| {
-            let between = lines.get(last.new.end..new.start).unwrap_or_default();
-            between.iter().all(|line| line.trim().is_empty())
-        };
-        match hunks.last_mut().filter(|last| is_near(last)) {
-            Some(last) => (last.old.end, last.new.end) = (old.end, new.end),
-            None => hunks.push(Hunk { old, new }),
-        }
-    }
-    // An empty line more or less is no change.
-    let says = |text: &str, range: &Range<usize>| {
-        let mut lines = text.lines().skip(range.start).take(range.len());
-        lines.any(|line| !line.trim().is_empty())
-    };
-    hunks.retain(|hunk| says(old, &hunk.old) || says(new, &hunk.new));
-    for hunk in hunks.iter_mut().filter(|hunk| says(new, &hunk.new)) {
-        let is_empty = |at: usize| lines[at].trim().is_empty();
-        while is_empty(hunk.new.start) {
-            hunk.new.start += 1;
-        }
-        while is_empty(hunk.new.end - 1) {
-            hunk.new.end -= 1;
-        }
-    }
-    hunks
-}
-
-/// The changes that concern a reviewer, and the lines of its open comments.
+/// The changes that concern a reviewer, and the sentences of its open comments.
 pub fn changed_passages(old: &str, new: &str, concern: &Concern<'_>) -> Changes {
-    let mut texts = Texts::of(old, new);
-    let hunks = hunks(old, new);
+    let revision = Revision::of(old, new);
     let is_whole = concern.words.iter().any(|word| word == WHOLE);
-    let mut shown = vec![is_whole; hunks.len()];
-    let mut passages: Vec<Range<usize>> = lines_in(concern.answers);
     let sections = (judged(old, concern.words), judged(new, concern.words));
-    for (hunk, shown) in hunks.iter().zip(&mut shown) {
-        *shown |= hunk.touches(&sections.0, &sections.1) || hunk.touches(&[], &passages);
-    }
-    let (before, after) = (Passages::of(old), Passages::of(new));
+    let named: Vec<Range<usize>> = lines_in(concern.answers)
+        .iter()
+        .map(|(first, last)| bytes_of_lines(new, *first, *last))
+        .collect();
+    let mut is_shown: Vec<bool> = revision
+        .hunks
+        .iter()
+        .map(|hunk| {
+            is_whole
+                || revision.meets(hunk, &sections.0, &sections.1)
+                || revision.meets(hunk, &[], &named)
+        })
+        .collect();
+    let passages = (Passages::of(old), Passages::of(new));
+    let mut shown: BTreeSet<usize> = BTreeSet::new();
     let is_undone = |c: &Comment| c.gone && c.status == Status::Addressed;
     let asked = concern
         .comments
         .iter()
         .filter(|c| c.is_open() || is_undone(c));
     for comment in asked {
-        let here = comment.passage.as_ref();
-        texts.wanted.extend(here.map(|p| after.bytes(&p.plain)));
-        let here: Vec<Range<usize>> = here.iter().map(|p| p.first - 1..p.last).collect();
-        let found = before.find(comment.last_quote()).into_iter();
-        let there = found.min_by_key(|p| p.first.abs_diff(comment.written_line));
-        let there: Vec<Range<usize>> = there.iter().map(|p| p.first - 1..p.last).collect();
-        let touched: Vec<usize> = (0..hunks.len())
-            .filter(|at| hunks[*at].touches(&there, &here))
-            .collect();
-        // What the authors wrote elsewhere may answer a comment whose words they left.
-        let related = match touched.is_empty() {
-            true => most_related(comment, &hunks, &texts.new),
-            false => None,
-        };
-        for at in touched.into_iter().chain(related) {
-            shown[at] = true;
+        for at in revision.about(comment, &passages) {
+            is_shown[at] = true;
         }
-        passages.extend(here);
+        let here = comment.passage.iter().map(|p| passages.1.bytes(&p.plain));
+        shown.extend(here.flat_map(|bytes| revision.overlapping(&bytes)));
     }
-    let mut elsewhere = Vec::new();
-    for (hunk, _) in hunks.iter().zip(&shown).filter(|(_, shown)| !**shown) {
-        elsewhere.push(name_hunk(new, hunk));
-    }
-    let hunks: Vec<&Hunk> = hunks
-        .iter()
-        .zip(&shown)
-        .filter(|(_, s)| **s)
+    let hunks = || revision.hunks.iter().zip(&is_shown);
+    let own: Vec<&Hunk> = hunks()
+        .filter(|(_, shown)| **shown)
         .map(|(h, _)| h)
         .collect();
-    let text = render(&texts, &hunks, &passages, is_whole);
-    Changes { text, elsewhere }
-}
-
-/// The hunk whose new lines share most words with a comment.
-fn most_related(comment: &Comment, hunks: &[Hunk], lines: &[&str]) -> Option<usize> {
-    let wanted = words(&format!("{} {}", comment.last_quote(), comment.text));
-    let shared = |hunk: &Hunk| {
-        let text = lines.get(hunk.new.clone()).unwrap_or_default().join("\n");
-        words(&text).intersection(&wanted).count()
-    };
-    let all = hunks.iter().map(shared).enumerate();
-    // The first of equal hunks.
-    all.filter(|(_, count)| *count >= RELATED)
-        .reduce(|best, next| if next.1 > best.1 { next } else { best })
-        .map(|(at, _)| at)
-}
-
-/// `L12-18 (Methods)`.
-fn name_hunk(new: &str, hunk: &Hunk) -> String {
-    let first = hunk.new.start + 1;
-    let place = match hunk.new.len() {
-        0 | 1 => format!("L{first}"),
-        _ => format!("L{first}-{}", hunk.new.end),
-    };
-    let document = Document::parse(new);
-    let mut sections = document.sections().iter();
-    match sections.rfind(|s| s.level > 0 && s.line <= first) {
-        Some(section) => format!("{place} ({})", section.title),
-        None => place,
+    let others = hunks()
+        .filter(|(_, shown)| !**shown)
+        .map(|(h, _)| revision.lines_of(h));
+    let mut elsewhere: Vec<String> = others
+        .map(|(first, last)| match first == last {
+            true => format!("L{first}"),
+            false => format!("L{first}-{last}"),
+        })
+        .collect();
+    elsewhere.dedup();
+    Changes {
+        text: revision.render(&shown, &own, is_whole),
+        elsewhere,
     }
 }
 
-/// The texts of a revision by lines, and the bytes of the new text that must be shown.
-struct Texts<'t> {
-    old: Vec<&'t str>,
-    new: Vec<&'t str>,
-    /// The first byte of each line of the new text.
-    starts: Vec<usize>,
-    wanted: Vec<Range<usize>>,
-}
-
-impl<'t> Texts<'t> {
-    fn of(old: &'t str, new: &'t str) -> Texts<'t> {
-        let mut starts = vec![0];
-        starts.extend(new.match_indices('\n').map(|(at, _)| at + 1));
-        Texts {
-            old: old.lines().collect(),
-            new: new.lines().collect(),
-            starts,
-            wanted: Vec::new(),
-        }
-    }
-
-    /// A line of the new text without what is known or unwanted in it.
-    fn excerpt(&self, at: usize, known: &BTreeSet<&str>) -> String {
-        let (line, start) = (self.new[at], self.starts[at]);
-        let wanted = self.wanted.iter().filter(|w| w.end > start);
-        let own: Vec<Range<usize>> = wanted
-            .map(|w| w.start.saturating_sub(start)..w.end - start)
-            .collect();
-        excerpt(line, known, &own)
-    }
-
-    fn is_said(&self, at: usize) -> bool {
-        !self.new[at].trim().is_empty()
-    }
-}
-
-/// Renders hunks and passages in the order of the new text. Lines that are gone are shown if nothing
-/// took their place, or all of them to a reader of the whole. Of a long line only the sentences are
-/// shown that changed or that comments rest on.
-fn render(texts: &Texts<'_>, hunks: &[&Hunk], passages: &[Range<usize>], with_old: bool) -> String {
-    let mut shown: BTreeMap<usize, Option<&Hunk>> = BTreeMap::new();
-    let mut gone: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-    for range in passages.iter().chain(hunks.iter().map(|hunk| &hunk.new)) {
-        let from = range.start.saturating_sub(AROUND);
-        let lines = from..(range.end + AROUND).min(texts.new.len());
-        shown.extend(lines.map(|at| (at, None)));
-    }
-    for hunk in hunks {
-        shown.extend(hunk.new.clone().map(|at| (at, Some(*hunk))));
-        let has_new = hunk.new.clone().any(|line| texts.is_said(line));
-        if with_old || !has_new {
-            let known = sentences_of(&texts.new[hunk.new.clone()]);
-            let lines = texts.old[hunk.old.clone()].iter();
-            let said = lines.filter(|line| !line.trim().is_empty());
-            let lines = said.map(|line| excerpt(line, &known, &[])).collect();
-            gone.insert(hunk.new.start, lines);
-        }
-    }
-    let mut text = String::new();
-    let write_gone = |text: &mut String, lines: &[String]| {
-        let lines = lines.iter().map(|line| format!("old\t{line}\n"));
-        text.extend(lines);
-    };
-    let mut last = None;
-    for (at, hunk) in shown {
-        if last.is_some_and(|last| at > last + 1) {
-            text.push_str("…\n");
-        }
-        if let Some(lines) = gone.get(&at) {
-            write_gone(&mut text, lines);
-        }
-        if texts.is_said(at) {
-            let known = match hunk {
-                Some(hunk) => sentences_of(&texts.old[hunk.old.clone()]),
-                None => sentences_of(&texts.new[at..=at]),
-            };
-            let sign = if hunk.is_some() { " new" } else { "" };
-            text.push_str(&format!(
-                "L{}{sign}\t{}\n",
-                at + 1,
-                texts.excerpt(at, &known)
-            ));
-        }
-        last = Some(at);
-    }
-    for lines in gone.range(texts.new.len()..).map(|(_, lines)| lines) {
-        write_gone(&mut text, lines);
-    }
-    text
-}
-
-/// The lines of the sections whose headings contain one of these words, counted from 0; `#` is the
-/// title, `*` the whole text.
+/// The bytes of the sections whose headings contain one of these words; `#` is the title, `*` the
+/// whole text.
 pub(super) fn judged(text: &str, words: &[String]) -> Vec<Range<usize>> {
     let document = Document::parse(text);
-    let line = |byte: usize| text[..byte].matches('\n').count();
     let mut found = Vec::new();
     if words.iter().any(|word| word == WHOLE) {
-        found.push(0..text.lines().count());
+        found.push(0..text.len());
     }
     for section in document.sections() {
         let title = section.title.to_lowercase();
@@ -293,19 +275,17 @@ pub(super) fn judged(text: &str, words: &[String]) -> Vec<Range<usize>> {
             word => section.level > 0 && title.contains(&word.to_lowercase()),
         };
         for word in words.iter().filter(is_named) {
-            let range = match word.as_str() {
-                "#" => &section.heading,
-                _ => &section.range,
-            };
-            let end = document.slice(range).trim_end().len();
-            found.push(line(range.start)..line(range.start + end) + 1);
+            found.push(match word.as_str() {
+                "#" => section.heading.clone(),
+                _ => section.range.clone(),
+            });
         }
     }
     found
 }
 
-/// The lines that a text names: `L12`, `L12-15`, `第12行`, counted from 0.
-fn lines_in(text: &str) -> Vec<Range<usize>> {
+/// The lines that a text names: `L12`, `L12-15`, `第12行`; the first and the last.
+fn lines_in(text: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     for (at, word) in text.match_indices(['L', '第']) {
         let starts_word = !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
@@ -323,7 +303,7 @@ fn lines_in(text: &str) -> Vec<Range<usize>> {
             .strip_prefix(['-', '–', '—', '至'])
             .and_then(|rest| number(rest.trim_start_matches(['L', '第'])));
         let last = last.map_or(first, |(last, _)| last.max(first));
-        found.push(first - 1..last);
+        found.push((first, last));
     }
     found
 }
@@ -378,9 +358,10 @@ mod tests {
         comment
     }
 
-    const OLD: &str = "# T\n\none\ntwo\nthree\nfour\nfive\n\n## Methods\nseven\neight\nnine\nten\n\n## End\nlast\n";
-    const NEW: &str =
-        "# T\n\none\n2\nthree\nfour\nfive\n\n## Methods\nseven\neight\n9\nten\n\n## End\n";
+    const OLD: &str = "# T\n\n- one\n- two\n- three\n\n## Methods\n\nSeven cords. Eight knots. Nine \
+                       hands.\n\n## End\n\nThe last one.\n";
+    const NEW: &str = "# T\n\n- one\n- 2\n- three\n\n## Methods\n\nSeven cords. Eight knots. 9 \
+                       hands.\n\n## End\n";
 
     fn show(comments: &[Comment], words: &[&str], answers: &str) -> Changes {
         let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
@@ -395,33 +376,24 @@ mod tests {
     #[test]
     fn a_reviewer_sees_the_changes_that_touch_its_comments_or_its_sections() {
         let shown = show(&[comment("s1.1", "two", NEW)], &[], "");
-        assert_eq!(shown.text, "L3\tone\nL4 new\t2\nL5\tthree\n");
-        assert_eq!(shown.elsewhere, ["L12 (Methods)", "L16 (End)"]);
-        let shown = show(&[comment("s1.1", "seven", NEW)], &["Method"], "");
-        assert_eq!(
-            shown.text,
-            "L9\t## Methods\nL10\tseven\nL11\teight\nL12 new\t9\nL13\tten\n"
-        );
-        assert_eq!(shown.elsewhere, ["L4 (T)", "L16 (End)"]);
+        assert_eq!(shown.text, "L4 new\t- 2");
+        assert_eq!(shown.elsewhere, ["L9", "L11"]);
+        let shown = show(&[comment("s1.1", "Seven", NEW)], &["Method"], "");
+        assert_eq!(shown.text, "L9\tSeven cords.\nL9 new\t9 hands.");
+        assert_eq!(shown.elsewhere, ["L4", "L11"]);
         let shown = show(&[], &["End"], "Changed: L4.");
-        assert_eq!(
-            shown.text,
-            "L3\tone\nL4 new\t2\nL5\tthree\n…\nL15\t## End\nold\tlast\n"
-        );
+        assert_eq!(shown.text, "L4 new\t- 2\nold\tThe last one.");
+        // The sentence next to the one that is quoted has changed.
+        let shown = show(&[comment("s1.1", "Eight", NEW)], &[], "");
+        assert_eq!(shown.text, "L9\tEight knots.\nL9 new\t9 hands.");
     }
 
     #[test]
     fn a_reader_of_the_whole_sees_every_change_with_what_was_there() {
         let shown = show(&[], &["*"], "");
-        assert!(
-            shown
-                .text
-                .starts_with("L3\tone\nold\ttwo\nL4 new\t2\nL5\tthree\n…\n")
-        );
-        assert!(
-            shown.text.ends_with("L15\t## End\nold\tlast\n"),
-            "{}",
-            shown.text
+        assert_eq!(
+            shown.text,
+            "old\t- two\nL4 new\t- 2\nold\tNine hands.\nL9 new\t9 hands.\nold\tThe last one."
         );
         assert!(shown.elsewhere.is_empty());
     }
@@ -438,31 +410,44 @@ mod tests {
         let shown = changed_passages(old, new, &concern);
         assert_eq!(
             shown.text,
-            "L3\tWe sampled.\n…\nL7 new\tThe sampling interval was 2 s.\n"
+            "L3\tWe sampled.\nL7 new\tThe sampling interval was 2 s."
         );
-        assert_eq!(shown.elsewhere, ["L11 (T)"]);
+        assert_eq!(shown.elsewhere, ["L11"]);
+    }
+
+    #[test]
+    fn a_paragraph_that_is_wrapped_anew_has_not_changed() {
+        let old =
+            "The cords were wet when the first group tied them on a\ncold morning. It rained.\n";
+        let new =
+            "The cords were wet when the first group tied them on a cold\nmorning. It snowed.\n";
+        let shown = changed_passages(old, new, &Concern::whole());
+        assert_eq!(shown.text, "old\tIt rained.\nL2 new\tIt snowed.");
     }
 
     #[test]
     fn a_section_is_found_by_a_word_of_its_heading() {
         let text = "# Knots\n\nWe tie.\n\n## 1 Methods and materials\n\nCord.\n\n### Cord\n\nWet.\n\n## 结果\n\n三个。\n";
-        let lines = |words: &[&str]| -> Vec<(usize, usize)> {
+        let found = |words: &[&str]| -> Vec<String> {
             let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
             let found = judged(text, &words).into_iter();
-            found.map(|range| (range.start, range.end)).collect()
+            found.map(|bytes| text[bytes].trim().to_owned()).collect()
         };
-        assert_eq!(lines(&["#"]), [(0, 1)]);
-        assert_eq!(lines(&["Method"]), [(4, 11)]);
-        assert_eq!(lines(&["结果", "Results"]), [(12, 15)]);
-        assert!(lines(&["Discussion"]).is_empty());
-        assert_eq!(lines(&["*"]), [(0, 15)]);
+        assert_eq!(found(&["#"]), ["# Knots"]);
+        assert_eq!(
+            found(&["Method"]),
+            ["## 1 Methods and materials\n\nCord.\n\n### Cord\n\nWet."]
+        );
+        assert_eq!(found(&["结果", "Results"]), ["## 结果\n\n三个。"]);
+        assert!(found(&["Discussion"]).is_empty());
+        assert_eq!(found(&["*"]), [text.trim()]);
     }
 
     #[test]
     fn lines_are_read_from_a_reply() {
         assert_eq!(
             lines_in("See L12, XL3 and L4–6; 第9行."),
-            [11..12, 3..6, 8..9]
+            [(12, 12), (4, 6), (9, 9)]
         );
     }
 
