@@ -18,7 +18,7 @@ use crate::novel::check::file_of;
 use crate::novel::memory_files::{MemoryError, MemoryFiles};
 use crate::novel::tier_counts::note_asked;
 use crate::project::open::Project;
-use crate::view::pages::gather;
+use crate::view::pages::{gather, gather_memory};
 
 /// The number of bytes before and after a sentence in which its person may be named.
 const NEAR: usize = 160;
@@ -131,7 +131,7 @@ pub fn question_of(
     actor: &Actor,
     question: &str,
 ) -> Result<Question, ReadError> {
-    let pages = gather(project, actor)?.pages;
+    let pages = gather_memory(project, actor)?;
     Ok(Question::of(question, &Memory::of(&pages).entities))
 }
 

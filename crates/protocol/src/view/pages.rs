@@ -40,8 +40,26 @@ pub fn gather(project: &Project, actor: &Actor) -> Result<Gathered, ReadError> {
     gather_as_is(project, actor)
 }
 
+/// Returns every page that the actor may read, without those of the lowest tier: the manuscripts,
+/// which may be many times larger than memory.
+pub fn gather_memory(project: &Project, actor: &Actor) -> Result<Vec<Page>, ReadError> {
+    let is_manuscript = |path: &ProjectPath| {
+        let rule = project.contract.rule(path);
+        rule.is_some_and(|rule| rule.tier.as_deref() == Some("L2"))
+    };
+    Ok(gather_where(project, actor, &|path| !is_manuscript(path))?.pages)
+}
+
 /// Like `gather`, for a caller that may not repair the index: it reports external edits.
 pub fn gather_as_is(project: &Project, actor: &Actor) -> Result<Gathered, ReadError> {
+    gather_where(project, actor, &|_| true)
+}
+
+fn gather_where(
+    project: &Project,
+    actor: &Actor,
+    is_wanted: &dyn Fn(&ProjectPath) -> bool,
+) -> Result<Gathered, ReadError> {
     let mut gathered = Gathered {
         pages: Vec::new(),
         versions: Vec::new(),
@@ -54,6 +72,7 @@ pub fn gather_as_is(project: &Project, actor: &Actor) -> Result<Gathered, ReadEr
                 .rule(&path)
                 .and_then(|rule| rule.tier.as_ref())
                 .is_none()
+            || !is_wanted(&path)
         {
             continue;
         }

@@ -91,10 +91,11 @@ impl Operate for Recall {
             told.exit = exit::NO;
         }
         // Manuscripts are the files that memory is distilled from. Other files of the lowest tier,
-        // such as delegations, are not manuscripts.
-        let is_manuscript = |rule: &FileRule| {
-            rule.tier.as_deref() == Some("L2") && rule.form != Some(Form::Delegation)
-        };
+        // such as delegations and records of sessions, are not manuscripts.
+        let is_record =
+            |rule: &FileRule| matches!(rule.form, Some(Form::Delegation | Form::Session));
+        let is_manuscript =
+            |rule: &FileRule| rule.tier.as_deref() == Some("L2") && !is_record(rule);
         let leaves = project.contract.files.iter().any(is_manuscript);
         if leaves && ask.kind.is_none() {
             let question = question_of(&project, &session.actor, &self.question)?;
