@@ -54,6 +54,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             .unwrap_or_default();
         told.iter()
             .for_each(|warning| terminal::say(&format!("warning: {warning}")));
+        let refused = result.as_ref().err();
+        let host = refused.and_then(|failure| session.explain_host(failure));
+        host.iter().for_each(|told| terminal::say(told));
         // An edit that this command replaced is always reported.
         let conflict_notice = session
             .conflict_notice

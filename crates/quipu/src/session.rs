@@ -8,7 +8,7 @@ use quipu_protocol::flow::{FlowCache, refresh_panel};
 use quipu_protocol::{
     Caller, KeptProject, Project, ProjectError, Sources, Terms, find_host_session, find_parent,
 };
-use quipu_store::{LeaseToken, Options, StoreError};
+use quipu_store::{LeaseToken, Options, StoreError, Who};
 
 use crate::answer::{Failure, exit};
 use crate::calls::Watched;
@@ -38,6 +38,8 @@ pub struct Session {
     /// The caller gave no name, or only a unit: a person, unless a host with an open session started
     /// this process.
     pub is_nameless: bool,
+    /// The names come from the host that started this process.
+    pub is_of_host: bool,
     /// The conflict copies that existed when the project was opened.
     pub conflict_notice: OnceLock<ConflictNotice>,
     /// The reason why the project's shared store is not contacted, with the remedy.
@@ -179,6 +181,7 @@ impl Session {
             door: None,
             means_unit,
             is_nameless,
+            is_of_host: false,
             input: None,
             json: false,
             kept: Arc::default(),
@@ -209,8 +212,21 @@ impl Session {
                 agent: name(&host.who.agent),
             },
             means_unit: false,
+            is_of_host: true,
             ..self
         }
+    }
+
+    /// Says why a person was refused who works below a host, and how a person says so.
+    pub fn explain_host(&self, failure: &Failure) -> Option<String> {
+        let is_refused = self.is_of_host && failure.exit == exit::REFUSED;
+        is_refused.then(|| {
+            format!(
+                "note: a session of {} is open in the program that started this command, so the \
+                 command counts as that agent's; a person adds --as {PERSON}",
+                Who::from(&self.actor)
+            )
+        })
     }
 
     pub fn project(&self) -> Result<Arc<Project>, Failure> {

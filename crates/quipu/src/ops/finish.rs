@@ -344,6 +344,8 @@ impl Summary<'_> {
             (said.did.len(), "done", "项完成"),
             (of_form(Form::Decisions), "decisions", "条决策"),
             (todos.done.len(), "todos closed", "个待办完成"),
+            (todos.cancel.len(), "todos cancelled", "个待办取消"),
+            (todos.block.len(), "todos blocked", "个待办阻塞"),
             (of_form(Form::Todos), "todos added", "个新待办"),
             (said.next.len(), "next steps", "个下一步"),
             (said.notes.len(), "notes", "条备注"),
@@ -426,7 +428,7 @@ impl Finish {
             answer.json["head"] = json!(head.to_string());
             let signed = heads::note_signed(project.store.root(), head).unwrap_or(false);
             answer = answer.say(format!(
-                "head {head}{}",
+                "journal head {head}{}",
                 if signed { " (signed)" } else { "" }
             ));
         }

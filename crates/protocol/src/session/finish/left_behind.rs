@@ -84,14 +84,8 @@ pub(super) fn tell_left_behind(left: &LeftBehind, language: Language) -> String 
     let since = left.session.since.get(..19).unwrap_or(&left.session.since);
     match language {
         Language::En => {
-            format!(
-                "closed session {id} of {who}, started {since}: it was interrupted before it \
-                 finished; the next start still showed it as open"
-            )
+            format!("(session {id} of {who}, started {since}, was cut off without a finish)")
         }
-        Language::Zh => format!(
-            "已结束 {who} 的会话 {id}（始于 \
-             {since}）：它被中断、没有收尾，下一次启动时仍显示为未结束"
-        ),
+        Language::Zh => format!("（{who} 的会话 {id} 始于 {since}，被中断，没有收尾）"),
     }
 }
