@@ -3,7 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
-use quipu_contract::{ActorName, Contract, Privilege, UnitId, did_you_mean, unknown};
+use quipu_contract::{
+    ActorName, Contract, Each, Language, Privilege, UnitId, did_you_mean, unknown,
+};
 use quipu_protocol::flow::{
     Choice, Engine, Event, FlowCache, LeaveRule, State, Usage, estimate_flow, flow_now,
 };
@@ -91,6 +93,19 @@ impl Operate for Run {
                     "no prices: set [prices.NAME] input and output in quipu.toml, \
                     per million tokens",
                 );
+            }
+            let contract = &project.contract;
+            let has_unit_steps = || contract.steps.iter().any(|step| step.each == Each::Unit);
+            if contract.units.is_empty() && has_unit_steps() {
+                answer = answer.say(match contract.language {
+                    Language::En => {
+                        "no units (such as chapters) are declared yet, so their steps are not in \
+                         this total; once they are planned, ask again"
+                    }
+                    Language::Zh => {
+                        "尚未声明任何单元（如章节），其步骤不在合计之内；规划之后请再看一次"
+                    }
+                });
             }
             return Ok(answer);
         }
