@@ -65,7 +65,7 @@ pub use page::{Page, Place};
 pub use passages::{Passage, Passages};
 pub use period::{Period, Point, Scenes};
 pub use prompt::{
-    PromptLanguage, question_id, render_evidence, render_evidence_by_line, render_prompt,
+    PromptLanguage, is_prompt, question_id, render_evidence, render_evidence_by_line, render_prompt,
 };
 pub use query::{Asked, Bounds, Checked, Corpus, Judged, Verdict, check, judge_claims};
 pub use question::Question;

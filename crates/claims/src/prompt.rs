@@ -147,6 +147,14 @@ fn labelled(one: &Evidence) -> String {
     text + &one.text
 }
 
+/// Returns true if a text is a saved prompt, which is no evidence for anything.
+pub fn is_prompt(text: &str) -> bool {
+    let start = text.trim_start();
+    [&ENGLISH, &CHINESE]
+        .iter()
+        .any(|frame| start.starts_with(frame.task))
+}
+
 /// Returns true if a sentence contains a name, or a part of it.
 fn names(text: &str, name: &str) -> bool {
     text.contains(name)

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use quipu_claims::{
     Bounds, Checked, Corpus, Judged, KeptJudgements, Memory, Page, SceneEvidence, Verdict, Waiver,
-    chapter_number, check, cut_claims, finding_id, judge_claims, kept_judgements, read_waivers,
-    render_revocation, render_waiver,
+    chapter_number, check, cut_claims, finding_id, is_prompt, judge_claims, kept_judgements,
+    read_waivers, render_revocation, render_waiver,
 };
 use quipu_contract::{Actor, Builtin, Class, Form, Language, ProjectPath};
 use quipu_recall::Tier;
@@ -577,6 +577,7 @@ fn check_text(
         .and_then(chapter_number)
         .or_else(|| actor.unit().and_then(|unit| chapter_number(unit.as_str())));
     pages.retain(|page| Some(&page.path) != path.as_ref() && !is_later(page, chapter));
+    pages.retain(|page| !is_prompt(&page.text));
     if path.is_some() {
         // The text may be sealed already, or lie in another file too.
         pages.retain(|page| page.text.trim() != text.trim());
