@@ -428,7 +428,7 @@ impl Finish {
             answer.json["head"] = json!(head.to_string());
             let signed = heads::note_signed(project.store.root(), head).unwrap_or(false);
             answer = answer.say(format!(
-                "journal head {head}{}",
+                "head {head}{}",
                 if signed { " (signed)" } else { "" }
             ));
         }

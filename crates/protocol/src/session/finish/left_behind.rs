@@ -67,14 +67,13 @@ pub(super) fn find_left_behind(
     Ok(with_work.collect())
 }
 
+/// The ends of the line for the state, in English and Chinese.
+const CUT_OFF: (&str, &str) = (", was cut off without a finish)", "，被中断，没有收尾）");
+
 /// Whether a line of the state only says that a session was closed: it answers no question.
 pub(crate) fn is_left_behind(line: &str) -> bool {
-    let is = |start: &str, rest: &str| {
-        line.strip_prefix(start)
-            .is_some_and(|text| text.contains(rest))
-    };
-    is("closed session s-", "it was interrupted before it finished")
-        || is("已结束 ", "它被中断、没有收尾")
+    line.starts_with("(session s-") && line.ends_with(CUT_OFF.0)
+        || line.starts_with('（') && line.ends_with(CUT_OFF.1)
 }
 
 /// Renders one line for the state. Requests and messages stay in the journal, where `capture purge`
@@ -84,7 +83,7 @@ pub(super) fn tell_left_behind(left: &LeftBehind, language: Language) -> String 
     let since = left.session.since.get(..19).unwrap_or(&left.session.since);
     match language {
         Language::En => {
-            format!("(session {id} of {who}, started {since}, was cut off without a finish)")
+            format!("(session {id} of {who}, started {since}{}", CUT_OFF.0)
         }
         Language::Zh => format!("（{who} 的会话 {id} 始于 {since}，被中断，没有收尾）"),
     }
