@@ -89,6 +89,14 @@ pub struct Memory {
     pub scenes: Scenes,
 }
 
+/// Returns true if a section has nothing but a template's line in italics, so that its heading names
+/// nobody yet.
+fn is_placeholder(body: &str) -> bool {
+    let mut lines = body.lines().map(str::trim).filter(|line| !line.is_empty());
+    let is_italic = |line: &str| line.starts_with('_') && line.ends_with('_');
+    lines.next().is_some_and(is_italic) && lines.all(is_italic)
+}
+
 /// The position of an entity's name in a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mention {
@@ -142,7 +150,9 @@ impl Memory {
             let firsts = document.sections().iter().filter(|s| s.level == 1).count();
             let names_subject = if firsts > 1 { 1 } else { 2 };
             for section in document.sections() {
-                let entity = (section.level >= names_subject).then(|| {
+                let names_one =
+                    section.level >= names_subject && !is_placeholder(&clean[section.body.clone()]);
+                let entity = names_one.then(|| {
                     let at = Place::new(&page.path, section.line);
                     memory.entities.push(Entity {
                         name: section.title.clone(),
@@ -569,6 +579,21 @@ mod tests {
         assert_eq!(owner(people, "68").as_deref(), Some("周国梁"));
         assert_eq!(owner(people, "8").as_deref(), Some("丁丁"));
         assert_eq!(owner("# Notes\n- age: 68\n", "68"), None);
+    }
+
+    #[test]
+    fn a_heading_of_a_template_names_nobody() {
+        let page = Page {
+            path: "voice.md".into(),
+            tier: Tier::L1,
+            is_memory: true,
+            form: None,
+            text: "# Voice\n\n## Point of view\n\n_Whose eyes._\n\n## Nora\n\n## Pell\n_deaf_ since then\n"
+                .into(),
+        };
+        let memory = Memory::of(&[page]);
+        let names: Vec<&str> = memory.entities.iter().map(|e| e.name.as_str()).collect();
+        assert_eq!(names, ["Nora", "Pell"]);
     }
 
     #[test]

@@ -4,8 +4,6 @@
 //! sentence literally. An answer with any fault is refused as a whole, with all faults in words that
 //! can be sent back to the judge.
 
-use std::collections::BTreeSet;
-
 use serde::Deserialize;
 
 use crate::claim::Claim;
@@ -83,12 +81,30 @@ pub fn read_rulings(
             }),
         }
     }
-    let mut seen = BTreeSet::new();
-    rulings.retain(|ruling| seen.insert((ruling.claim, ruling.evidence)));
     match faults.is_empty() {
-        true => Ok(rulings),
+        true => Ok(joined(rulings)),
         false => Err(faults.join("; ")),
     }
+}
+
+/// Joins findings on the same sentence and the same line of evidence: they are one conflict, with
+/// one id, and keep all their reasons.
+fn joined(rulings: Vec<Ruling>) -> Vec<Ruling> {
+    let mut all: Vec<Ruling> = Vec::new();
+    for ruling in rulings {
+        let same =
+            |known: &&mut Ruling| (known.claim, known.evidence) == (ruling.claim, ruling.evidence);
+        match all.iter_mut().find(same) {
+            None => all.push(ruling),
+            Some(known) => {
+                if !known.why.contains(&ruling.why) {
+                    known.why = format!("{}; {}", known.why, ruling.why);
+                }
+                known.confidence = known.confidence.max(ruling.confidence);
+            }
+        }
+    }
+    all
 }
 
 /// Refuses an answer to another question.
@@ -222,6 +238,19 @@ mod tests {
         let rulings = read(&format!("{{\"findings\": [{finding}, {finding}]}}")).unwrap();
         assert_eq!(rulings.len(), 1);
         assert_eq!(rulings[0].why, "left ! 2 claims: [2J 0 conflicts");
+    }
+
+    #[test]
+    fn two_findings_on_one_sentence_and_line_keep_both_reasons() {
+        let finding = |quote: &str, why: &str| {
+            format!(
+                r#"{{"sentence": 2, "quote": "{quote}", "evidence": 1, "why": "{why}", "confidence": 0.5}}"#
+            )
+        };
+        let (palm, itch) = (finding("right palm", "left"), finding("itched", "healed"));
+        let rulings = read(&format!("{{\"findings\": [{palm}, {itch}]}}")).unwrap();
+        let whys: Vec<&str> = rulings.iter().map(|ruling| ruling.why.as_str()).collect();
+        assert_eq!(whys, ["left; healed"]);
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub fn summary(checking: &Checking, asked: &str, language: Language) -> Vec<Stri
             format!("依据：{total} 条中，记忆有 {memory} 条的，定稿有 {manuscripts} 条的")
         }
     });
-    if checking.by_rules == 0 {
+    if checking.by_rules == 0 && counts.judged == 0 {
         lines.push(match language {
             Language::En => {
                 "memory has no fact that rules can read: write one as `key: value` below \

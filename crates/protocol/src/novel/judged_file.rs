@@ -10,6 +10,7 @@ use quipu_contract::{Actor, Form, Language, ProjectPath};
 use quipu_store::{Change, LeaseToken, Receipt, StoreError};
 
 use super::check::{CheckError, Checking, Kept, Unwaived, tier_name};
+use super::judging::JudgedNow;
 use crate::project::open::Project;
 
 /// What became of the answers of a check.
@@ -19,7 +20,11 @@ pub enum AnswersKept {
     Nothing,
     /// The file says the same already.
     Already,
-    Saved(Receipt),
+    Saved {
+        receipt: Receipt,
+        /// It replaces earlier answers about the same scenes, and their conflicts no longer count.
+        replaces: bool,
+    },
     /// The actor may not write the file.
     Refused(StoreError),
 }
@@ -62,7 +67,11 @@ pub fn keep_answers(
         Err(error @ StoreError::Refused(_)) => return Ok(AnswersKept::Refused(error)),
         Err(error) => return Err(error.into()),
     };
-    Ok(AnswersKept::Saved(validated.publish()?))
+    let is_answered = |one: &JudgedNow| before.contains(&one.scene_id());
+    Ok(AnswersKept::Saved {
+        receipt: validated.publish()?,
+        replaces: checking.judged_now.iter().any(is_answered),
+    })
 }
 
 fn file_of_judgements(project: &Project) -> Option<ProjectPath> {

@@ -80,9 +80,13 @@ impl JudgedNow {
         claims.any(|claim| claim.line == line && claim.text == text)
     }
 
+    pub(super) fn scene_id(&self) -> String {
+        scene_id(&self.claims)
+    }
+
     /// Writes the answer as it is kept.
     pub(super) fn render(&self, here: &str) -> String {
-        let id = scene_id(&self.claims);
+        let id = self.scene_id();
         let mut text = render_judged_scene(here, self.lines, &id, &self.judge);
         for conflict in &self.conflicts {
             text.push_str(&render_judgement(

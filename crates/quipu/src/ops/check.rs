@@ -118,13 +118,23 @@ impl Operate for Check {
         let kept = keep_answers(&project, &session.actor, &checking, session.lease.clone())?;
         Ok(match kept {
             AnswersKept::Nothing | AnswersKept::Already => answer,
-            AnswersKept::Saved(receipt) => {
+            AnswersKept::Saved { receipt, replaces } => {
                 let names: Vec<&str> = receipt.versions.keys().map(AsRef::as_ref).collect();
                 let (names, seq) = (names.join(", "), receipt.seq);
-                answer.say(match language {
+                let answer = answer.say(match language {
                     Language::En => format!("kept in {names} @{seq}"),
                     Language::Zh => format!("已存入 {names} @{seq}"),
-                })
+                });
+                match (replaces, language) {
+                    (false, _) => answer,
+                    (true, Language::En) => answer.say(
+                        "this replaces earlier answers about the same scene: conflicts that only \
+                         they named no longer count",
+                    ),
+                    (true, Language::Zh) => {
+                        answer.say("它取代先前对同一场景的回答：只有先前回答指出的冲突不再计入")
+                    }
+                }
             }
             AnswersKept::Refused(error) => answer.say(match language {
                 Language::En => format!("not kept: {error}"),

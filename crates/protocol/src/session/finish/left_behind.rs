@@ -85,6 +85,6 @@ pub(super) fn tell_left_behind(left: &LeftBehind, language: Language) -> String 
         Language::En => {
             format!("(session {id} of {who}, started {since}{}", CUT_OFF.0)
         }
-        Language::Zh => format!("（{who} 的会话 {id} 始于 {since}，被中断，没有收尾）"),
+        Language::Zh => format!("（{who} 的会话 {id} 始于 {since}{}", CUT_OFF.1),
     }
 }
