@@ -101,10 +101,9 @@ pub struct Graph {
 impl Graph {
     /// Reads the links of all pages. Reachability starts at `root`.
     pub fn of(pages: &[Page], root: Option<&str>, most_links: usize) -> Graph {
-        let documents: Vec<Document<'_>> = pages
-            .iter()
-            .map(|page| Document::parse(&page.text))
-            .collect();
+        // Only targets of links with an anchor stay parsed: all pages together would take more memory
+        // than the graph.
+        let mut targets: BTreeMap<usize, Document<'_>> = BTreeMap::new();
         let by_path: BTreeMap<&str, usize> = pages
             .iter()
             .enumerate()
@@ -120,7 +119,8 @@ impl Graph {
             ..Graph::default()
         };
         let mut suggested = Suggested::new(&by_path);
-        for (page, document) in pages.iter().zip(&documents) {
+        for page in pages {
+            let document = Document::parse(&page.text);
             for link in document.links() {
                 let (to, from_root) = resolve_link(&page.path, &link.path, link.kind, &|path| {
                     by_path.contains_key(path)
@@ -130,11 +130,15 @@ impl Graph {
                     (None, _) if is_other_file(&to) => Fate::Fine,
                     (None, _) => Fate::NoFile(suggested.path(&to)),
                     (Some(_), None) => Fate::Fine,
-                    (Some(nth), Some(anchor)) if documents[nth].lookup(anchor).is_some() => {
-                        Fate::Fine
-                    }
                     (Some(nth), Some(anchor)) => {
-                        Fate::NoSection(suggested.section(&to, &documents[nth], anchor))
+                        let target = targets
+                            .entry(nth)
+                            .or_insert_with(|| Document::parse(&pages[nth].text));
+                        if target.lookup(anchor).is_some() {
+                            Fate::Fine
+                        } else {
+                            Fate::NoSection(suggested.section(&to, target, anchor))
+                        }
                     }
                 };
                 let section = document.section_at(link.range.start);
@@ -150,7 +154,7 @@ impl Graph {
                 });
             }
             if page.tier != Tier::L0 {
-                graph.dense.extend(find_dense(page, document, most_links));
+                graph.dense.extend(find_dense(page, &document, most_links));
             }
         }
         graph.find_orphans(pages, root);
