@@ -8,6 +8,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SHELLS = ["Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell", "developer__shell"]
+AGENTS = ["Agent", "agent", "task", "spawn_agent", "invoke_agent", "delegate"]
 WRITERS = ["Write", "write", "write_file", "developer__write", "developer__text_editor", "text_editor"]
 
 
@@ -28,6 +29,16 @@ def shell(line):
 
 def write(path, text):
     return Call("write", path=path, text=text)
+
+
+def agent(task):
+    """A subagent of the host that shall do this."""
+    return Call("agent", task=task)
+
+
+def tool(name, **args):
+    """A tool by the host's own name."""
+    return Call("tool", name=name, args=args)
 
 
 def results_in(value):
@@ -66,7 +77,7 @@ def first(schema, names):
 def plan(tools, call):
     """Name, arguments and namespace of an offered tool that does what is wanted, or none."""
     def named(names):
-        return next((t for n in names for t in tools if t[0] == n and not t[2]), None)
+        return next((t for n in names for t in tools if t[0] == n and "quipu" not in t[2]), None)
 
     if call.kind == "mcp":
         want = call.args["tool"]
@@ -76,6 +87,18 @@ def plan(tools, call):
         # Some hosts keep the tools of servers back, and offer one tool that calls them by name.
         bridge = named(["tool_call"])
         return bridge and (bridge[0], {"name": f"mcp__quipu__{want}", "arguments": call.args["args"]}, "")
+    if call.kind == "tool":
+        tool = named([call.args["name"]])
+        return tool and (tool[0], dict(call.args["args"]), tool[2])
+    if call.kind == "agent":
+        tool = named(AGENTS)
+        if not tool:
+            return None
+        # Each host has an agent for any work, under another name.
+        kind = "generalist" if tool[0] == "invoke_agent" else "general" if first(tool[1], ["task_id"]) else "general-purpose"
+        wanted = {"prompt": call.args["task"], "message": call.args["task"], "instructions": call.args["task"], "description": "Look at knots",
+                  "subagent_type": kind, "agent_type": kind, "agent_name": kind, "name": "knots", "run_in_background": False}
+        return filled(tool, {key: value for key, value in wanted.items() if first(tool[1], [key])})
     if call.kind == "write":
         tool = named(WRITERS)
         if tool:
@@ -106,10 +129,12 @@ def filled(tool, args):
 
 
 class Model:
-    """`script(body)` says what the model wants: a Call, or a text. Every request is kept."""
+    """`script(body)` says what the model wants: a Call, or a text. Every request is kept. `used` says how many tokens a request took, and
+    `aside` what the model answers where it is offered no tools."""
 
     def __init__(self, script):
         self.script, self.requests, self.missing = script, [], []
+        self.used, self.aside = getattr(script, "used", lambda body: 50), getattr(script, "aside", "ok")
         self.lock, self.count = threading.Lock(), 0
         model = self
 
@@ -155,21 +180,22 @@ class Model:
             self.count += 1
             number = self.count
             # A request without tools is small talk: titles, summaries, probes.
-            want = self.script(results_in(talk), json.dumps(body, ensure_ascii=False)) if tools else "ok"
+            want = self.script(results_in(talk), json.dumps(body, ensure_ascii=False)) if tools else self.aside
             if tools:
                 self.requests.append(body)
         call = plan(tools, want) if isinstance(want, Call) else None
         if isinstance(want, Call) and call is None:
             self.missing.append((want.kind, want.args, [t[0] for t in tools]))
         text = want if isinstance(want, str) else "no such tool"
+        used = self.used(body)
         if "/messages" in path and "count_tokens" not in path:
-            return anthropic(number, text, call, body.get("stream"))
+            return anthropic(number, text, call, body.get("stream"), used)
         if "/chat/completions" in path:
-            return openai(number, text, call, body.get("stream"))
+            return openai(number, text, call, body.get("stream"), used)
         if "/responses" in path:
-            return responses(number, text, call)
+            return responses(number, text, call, used)
         if "enerateContent" in path:
-            return google(path, text, call)
+            return google(path, text, call, used)
         return "application/json", json.dumps({"data": [], "input_tokens": 1, "totalTokens": 1})
 
     def heard(self, text):
@@ -186,8 +212,8 @@ def events(items, named=False):
     return "text/event-stream", "".join(lines)
 
 
-def anthropic(number, text, call, stream):
-    usage = {"input_tokens": 50, "output_tokens": 5}
+def anthropic(number, text, call, stream, used):
+    usage = {"input_tokens": used, "output_tokens": 5}
     whole = {"type": "tool_use", "id": f"toolu_{number}", "name": call[0], "input": call[1]} if call else {"type": "text", "text": text}
     reason = "tool_use" if call else "end_turn"
     message = {"id": f"m{number}", "type": "message", "role": "assistant", "model": "mock-model", "content": [],
@@ -206,8 +232,8 @@ def anthropic(number, text, call, stream):
     ], named=True)
 
 
-def openai(number, text, call, stream):
-    usage = {"prompt_tokens": 50, "completion_tokens": 5, "total_tokens": 55}
+def openai(number, text, call, stream, used):
+    usage = {"prompt_tokens": used, "completion_tokens": 5, "total_tokens": used + 5}
     said, reason = {"role": "assistant", "content": text}, "stop"
     if call:
         function = {"name": call[0], "arguments": json.dumps(call[1])}
@@ -220,7 +246,7 @@ def openai(number, text, call, stream):
     return events([chunk(said, None), {**chunk({}, reason), "usage": usage}, "[DONE]"])
 
 
-def responses(number, text, call):
+def responses(number, text, call, used):
     if call and isinstance(call[1], str):
         item = {"type": "custom_tool_call", "id": f"fc{number}", "call_id": f"call_{number}", "name": call[0], "input": call[1]}
     elif call:
@@ -230,7 +256,7 @@ def responses(number, text, call):
     else:
         item = {"type": "message", "id": f"m{number}", "role": "assistant", "status": "completed",
                 "content": [{"type": "output_text", "text": text, "annotations": []}]}
-    usage = {"input_tokens": 50, "output_tokens": 5, "total_tokens": 55,
+    usage = {"input_tokens": used, "output_tokens": 5, "total_tokens": used + 5,
              "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
     return events([
         {"type": "response.created", "response": {"id": f"r{number}"}},
@@ -239,8 +265,8 @@ def responses(number, text, call):
     ], named=True)
 
 
-def google(path, text, call):
+def google(path, text, call, used):
     part = {"functionCall": {"name": call[0], "args": call[1]}} if call else {"text": text}
     answer = {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
-              "usageMetadata": {"promptTokenCount": 50, "candidatesTokenCount": 5, "totalTokenCount": 55}}
+              "usageMetadata": {"promptTokenCount": used, "candidatesTokenCount": 5, "totalTokenCount": used + 5}}
     return events([answer]) if "stream" in path else ("application/json", json.dumps(answer))
