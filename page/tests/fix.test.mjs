@@ -367,7 +367,7 @@ test('an outline is approved with a note, at the draft', async () => {
   const { page, at, quipu, wrong } = await stage(book);
   await at('memory', { path: 'outline-draft.md' });
   const card = page.locator('.reader .card.attention');
-  await card.getByRole('button', { name: 'Add a note' }).click();
+  await card.getByRole('button', { name: 'The same, with a note' }).click();
   await page.getByRole('dialog').getByRole('textbox').fill('Good, but keep it short.');
   await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
   await card.waitFor({ state: 'detached' });

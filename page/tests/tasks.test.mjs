@@ -72,7 +72,7 @@ test('find out who wrote a sentence, and what they had read', async () => {
 test('approve an outline, with a note', async () => {
   const { page, quipu, wrong } = await stage(book);
   await page.getByText('A person weighs draft and opinions').waitFor();
-  await page.getByRole('button', { name: 'Add a note' }).click();
+  await page.getByRole('button', { name: 'The same, with a note' }).click();
   await page.getByRole('dialog').getByRole('textbox').fill('Shorten chapter two.');
   await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
   await page.getByRole('dialog').waitFor({ state: 'detached' });

@@ -49,7 +49,7 @@ const WORDS = {
   cancel: ['Cancel', '取消'], close: ['Close', '关闭'], lease: ['lease', '租约'], session: ['session', '会话'], until: ['until {0}', '到 {0}'],
   since: ['since {0}', '自 {0}'], release: ['Release', '释放'], 'session.over': ['considered dead', '视为已失效'],
   elapsed: ['elapsed', '用时'], agent: ['agent', '智能体'], tokens: ['tokens', '词元'], 'tokens.of': ['It read {0} tokens; its budget is {1}.', '读取 {0} 词元；预算 {1}。'],
-  'with.note': ['Add a note …', '附上说明……'], 'approve.why': ['Your note. It is recorded with the decision.', '你的说明，会与决定一起记录。'], keep: ['Keep as it is', '保持原样'], excuse: ['Go on without it', '不等它，继续'],
+  'with.note': ['The same, with a note …', '同上，并附说明……'], 'approve.why': ['Your note. It is recorded with the decision.', '你的说明，会与决定一起记录。'], keep: ['Keep as it is', '保持原样'], excuse: ['Go on without it', '不等它，继续'],
 
   'flag.show': ['Show the change', '查看改动'], 'flag.change': ['Changed outside Quipu: the newest version beside the file on disk', '在 Quipu 之外的改动：最新版本与磁盘上的文件对照'],
   'flag.restore': ['Undo the change', '撤销改动'], 'flag.restore.sure': ['Undo the change of {0}?', '撤销 {0} 的改动？'], 'flag.restore.what': ['This change is undone. A copy of it stays in the journal.', '将撤销以下改动。改动的副本保留在日志里。'],

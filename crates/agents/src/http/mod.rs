@@ -138,13 +138,12 @@ impl Turns for HttpTurns<'_> {
     }
 
     fn again(&mut self, fault: &str) -> Outcome {
-        let returned = self.assignment.returned(fault);
-        // A first turn that failed left no conversation to continue.
         let whole = match self.said.last() {
-            Some(Said::Assistant { .. }) => returned,
+            Some(Said::Assistant { .. }) => self.assignment.returned(fault),
+            // The model has not answered yet, so there is nothing of its own to fix.
             _ => {
                 self.said.clear();
-                format!("{}\n\n{returned}", self.prompt())
+                self.prompt()
             }
         };
         self.take_turn(whole)

@@ -174,7 +174,11 @@ pub fn decide_gate(
         Vec::new()
     };
     note.despite = stale.iter().map(ToString::to_string).collect();
-    let told = Some(why.map_or_else(|| format!("{verb} {}", render_job(job)), str::to_owned));
+    let told = match (why, ruling) {
+        (None, _) => format!("{verb} {}", render_job(job)),
+        (Some(note), AttemptResult::Approved) => format!("{verb} {}: {note}", render_job(job)),
+        (Some(reason), _) => reason.to_owned(),
+    };
     let open = if gate {
         open_points(project, planned)?
     } else {
@@ -187,7 +191,7 @@ pub fn decide_gate(
         ops,
         files: &[],
         audits: Vec::new(),
-        why: told,
+        why: Some(told),
     };
     Ok(Decided {
         receipt: commit(project, &memory, &wanted)?.receipt,
