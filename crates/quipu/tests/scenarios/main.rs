@@ -47,7 +47,19 @@ fn is_shared() -> bool {
 }
 
 /// Scenarios that differ on a shared store, with the reason.
-const OTHERWISE_SHARED: [(&str, &str); 54] = [
+const OTHERWISE_SHARED: [(&str, &str); 57] = [
+    (
+        "review/answers",
+        "makes a project without `init`, which no store has",
+    ),
+    (
+        "relay/nobody-in-a-host",
+        "hooks contact no shared store, so they journal nothing",
+    ),
+    (
+        "relay/delegates-without-hooks",
+        "hooks contact no shared store, so they journal nothing",
+    ),
     (
         "relay/enforcement-lost",
         "deletes `.quipu`, and with it the address of the store",
