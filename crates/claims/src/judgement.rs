@@ -108,7 +108,7 @@ fn in_one_line(text: &str) -> String {
 #[derive(Default)]
 struct Judgements {
     found: Vec<Judgement>,
-    /// Who judged a scene last.
+    /// The judge whose answer about a scene is the newest.
     judges: BTreeMap<String, String>,
 }
 

@@ -19,7 +19,7 @@ const HE: &[&str] = &["he", "him", "his", "himself"];
 const SHE: &[&str] = &["she", "her", "hers", "herself"];
 /// One gender must be named this many times as often as the other.
 const CLEAR: usize = 2;
-/// What memory says of its entities.
+/// The gender of each entity, as memory gives it, and whether it may be a person.
 pub struct People {
     genders: Vec<Option<Gender>>,
     /// Whether the entity may be a person.

@@ -141,7 +141,7 @@ export function Canvas({ data, about, chosen, onChoose, theme }) {
       frame = simulation.alpha() > 0.02 ? requestAnimationFrame(step) : 0;
     };
     const go_on = () => { if (!frame) frame = requestAnimationFrame(step); };
-    // Who wants no motion sees two pictures: an early one, and the settled one.
+    // With reduced motion, two pictures are drawn: an early one, and the settled one.
     let slice = 0;
     const place = (long) => {
       const begun = performance.now();

@@ -80,7 +80,7 @@ impl Engine<'_> {
             };
             for (output, bytes) in &collected.files {
                 let report = String::from_utf8_lossy(bytes);
-                // What a model found before, in a report that this one replaces, is open again.
+                // Earlier findings of a report that this one replaces are open again.
                 let by_rules = open.iter().filter(|conflict| conflict.kept.is_none());
                 let silent = by_rules.filter(|conflict| {
                     !conflict.against.is_empty() && !report.contains(&conflict.against)

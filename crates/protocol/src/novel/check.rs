@@ -121,7 +121,7 @@ impl Unwaived {
 pub struct Checking {
     pub path: Option<String>,
     pub conflicts: Vec<Unwaived>,
-    /// What models found in scenes that have changed since.
+    /// Findings of models about scenes that have changed since.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub old: Vec<Unwaived>,
     pub waived: Vec<Waiver>,

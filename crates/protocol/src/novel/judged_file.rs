@@ -13,7 +13,7 @@ use super::check::{CheckError, Checking, Kept, Unwaived, tier_name};
 use super::judging::JudgedNow;
 use crate::project::open::Project;
 
-/// What became of the answers of a check.
+/// The result of keeping the answers of a check.
 #[derive(Debug)]
 pub enum AnswersKept {
     /// There is nothing to keep: a single claim, no answer, or no file for them.

@@ -46,7 +46,7 @@ pub enum Status {
     Addressed,
     Partly,
     NotAddressed,
-    /// What the authors say about it is outside the texts of the review.
+    /// It concerns something outside the texts of the review.
     CannotBeChecked,
     /// The authors refuse, with a reason that the reviewer accepts.
     Declined,

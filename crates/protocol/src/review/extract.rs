@@ -1,4 +1,4 @@
-//! What the agents that report on a panel see of its state: every number and every open comment
+//! The part of a panel's state that the agents who report on it see: every number and every open comment
 //! once, in few words.
 //!
 //! Pure: the text of the state in, its extract out. The reports have nothing more, so a view does
@@ -79,7 +79,7 @@ fn rank(severity: &str) -> usize {
         .unwrap_or(all.len())
 }
 
-/// Who is missing. Who has reported follows from the reports.
+/// The agents that have not reported. Those that have follow from the reports.
 fn progress(progress: &Value) -> Value {
     let missing = ["failed_agents", "not_applicable_agents", "excused_agents"];
     let named = missing.map(|name| (name.to_owned(), progress[name].clone()));

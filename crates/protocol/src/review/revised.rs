@@ -20,13 +20,13 @@ const RELATED: usize = 2;
 /// In `passages` of a step: its report judges the whole text.
 const WHOLE: &str = "*";
 
-/// What a reviewer judges in a revision.
+/// The parts of a revision that a reviewer judges.
 pub struct Concern<'c> {
     /// Its comments, with their places in the new text.
     pub comments: &'c [Comment],
     /// Words of the headings of its sections.
     pub words: &'c [String],
-    /// What the authors answer it.
+    /// The authors' answer to it.
     pub answers: &'c str,
 }
 
@@ -144,7 +144,7 @@ impl<'t> Revision<'t> {
             .filter(|at| touches(&self.hunks[*at]))
             .collect();
         match touched.is_empty() {
-            // What the authors wrote elsewhere may answer a comment whose words they left.
+            // A change elsewhere may answer a comment whose words are unchanged.
             true => self.most_related(comment).into_iter().collect(),
             false => touched,
         }

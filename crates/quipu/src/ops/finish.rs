@@ -263,7 +263,7 @@ impl Operate for Finish {
                     .first()
                     .map_or("quipu finish", String::as_str);
                 let answer = self.tell_head(&project, &session.actor, answer, &paths, why);
-                with_flagged_files(answer, &project, &session.actor)?
+                with_flagged_files(answer, &project, &session.actor)
             }
         };
         if !told.is_empty() {

@@ -23,7 +23,7 @@ pub fn with_flag(answer: Answer, project: &Project, path: &ProjectPath) -> Resul
     )))
 }
 
-/// What is wrong with a flagged file.
+/// The fault of a flagged file, with its line.
 fn fault(file: &FileStatus) -> String {
     let (what, line) = file
         .flag
@@ -39,13 +39,11 @@ fn fault(file: &FileStatus) -> String {
 const MOST_NAMED: usize = 8;
 
 /// Names the flagged files that an actor reads, so that a session does not end without a word on
-/// what was done behind its hooks.
-pub fn with_flagged_files(
-    answer: Answer,
-    project: &Project,
-    actor: &Actor,
-) -> Result<Answer, Failure> {
-    let mut scan = project.store.scan_status()?;
+/// what was done behind its hooks. The finish is durable, so a failure here does not undo it.
+pub fn with_flagged_files(answer: Answer, project: &Project, actor: &Actor) -> Answer {
+    let Ok(mut scan) = project.store.scan_status() else {
+        return answer;
+    };
     ReadScope::of(project, actor).narrow(&mut scan);
     let flagged: Vec<&FileStatus> = scan.flagged().collect();
     let mut answer = flagged
@@ -62,7 +60,7 @@ pub fn with_flagged_files(
         let rest = flagged.len() - MOST_NAMED;
         answer = answer.say(format!("and {rest} more: quipu status"));
     }
-    Ok(answer)
+    answer
 }
 
 /// Like `with_flag`, for the file of a form.

@@ -142,8 +142,7 @@ fn decide(
         .iter()
         .filter_map(|path| ProjectPath::parse(path).ok())
         .collect();
-    let answer =
-        super::receipt::with_open_conflicts(&project, &session.decider(), &sealed, answer)?;
+    let answer = super::receipt::with_open_conflicts(&project, &session.decider(), &sealed, answer);
     Ok(answer.say(format!(
         "saved as @{}; to continue: quipu run --by NAME",
         receipt.seq

@@ -106,7 +106,7 @@ impl Integrate {
         Ok(answer)
     }
 
-    /// What to do with the files that were written.
+    /// The next step for the files that were written.
     fn advice(&self, contract: &Contract, is_changed: bool) -> Option<String> {
         let is_written = is_changed && !self.dry_run && !self.remove;
         is_written.then(|| match contract.language {

@@ -4,7 +4,7 @@ use quipu_contract::{Actor, Language, ProjectPath};
 use quipu_protocol::{Blocking, Project, open_conflicts};
 use quipu_store::Receipt;
 
-use crate::answer::{Answer, Failure};
+use crate::answer::Answer;
 use crate::shell_word::shell_word;
 
 /// Maximum number of open conflicts named after a write; the rest is counted.
@@ -56,14 +56,22 @@ pub fn answer(receipt: &Receipt) -> Answer {
 }
 
 /// Adds a warning for each open conflict of the written files. The change was accepted: a contract
-/// that blocks conflicts would have refused it.
+/// that blocks conflicts would have refused it. It is durable, so a failure here is only a warning.
 pub fn with_open_conflicts(
     project: &Project,
     actor: &Actor,
     paths: &[ProjectPath],
     mut answer: Answer,
-) -> Result<Answer, Failure> {
-    let open = open_conflicts(project, actor, paths)?;
+) -> Answer {
+    let open = match open_conflicts(project, actor, paths) {
+        Ok(open) => open,
+        Err(error) => {
+            return answer.say(match project.contract.language {
+                Language::En => format!("warning: saved, but not checked for conflicts: {error}"),
+                Language::Zh => format!("警告：已保存，但未能检查冲突：{error}"),
+            });
+        }
+    };
     for conflict in open.iter().take(CONFLICTS_SHOWN) {
         answer = answer.say(format!(
             "warning: {}\n  help  {}",
@@ -80,10 +88,10 @@ pub fn with_open_conflicts(
     if !open.is_empty() {
         answer.json["open_conflicts"] = serde_json::json!(open);
     }
-    Ok(answer)
+    answer
 }
 
-/// What to do about an open conflict.
+/// The remedy for an open conflict.
 pub fn remedy(conflict: &Blocking, language: Language) -> String {
     let id = &conflict.id;
     let file = conflict.at.rsplit_once(':').filter(|_| conflict.old);

@@ -76,7 +76,7 @@ impl Operate for Write {
             &session.actor,
             &[written],
             receipt::answer(&receipt),
-        )?;
+        );
         Ok(memory_check::with_notes(
             answer,
             &project,

@@ -30,7 +30,7 @@ pub enum LetterError {
     Store(#[from] StoreError),
 }
 
-/// What the template for a reply says before its first comment.
+/// The text of a reply's template before its first comment.
 pub(super) const TEMPLATE_OPENING: [&str; 2] = [
     "Copy this part into a file, fill it in, and hand it in with the revision. To decline a comment, \
      say why.",
