@@ -101,7 +101,35 @@ pub struct Grant<'c> {
     session: Option<&'c Contract>,
 }
 
+/// The reason why an agent may not change a file, whatever its class allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closed {
+    /// Only people change it.
+    ToAgents,
+    /// Other roles change it.
+    ToRole,
+}
+
 impl Contract {
+    /// Why an actor may not change a file, whatever its class allows. None if it may, and for
+    /// people.
+    pub fn closed_to(&self, actor: &Actor, path: &ProjectPath) -> Option<Closed> {
+        if !matches!(actor, Actor::Agent { .. }) {
+            return None;
+        }
+        let rule = self.rule(path);
+        let is_of_people = rule.is_some_and(|rule| rule.people_only)
+            || path.sets_up_hosts()
+            || self.gate_that_makes(path).is_some();
+        let grant = self.grant(actor).ok()?;
+        let is_denied = grant.may_write(path, &self.actor_binding(actor)).is_err();
+        let is_derived = rule.is_some_and(|rule| rule.class == Class::Derived);
+        if is_of_people || is_denied && !is_derived && !self.has_writer(path) {
+            return Some(Closed::ToAgents);
+        }
+        is_denied.then_some(Closed::ToRole)
+    }
+
     /// The actor's role, or who is missing from the contract.
     pub fn grant(&self, actor: &Actor) -> Result<Grant<'_>, String> {
         if let Some(unit) = actor.unit()

@@ -55,7 +55,7 @@ mod source;
 mod tokens;
 mod unit;
 
-pub use access::{Denial, Grant, Privilege, Readable, Withheld};
+pub use access::{Closed, Denial, Grant, Privilege, Readable, Withheld};
 pub use actor::{Actor, ActorName, BadName, is_taken};
 pub use budget::{Budget, Budgets};
 pub use capture::Capture;

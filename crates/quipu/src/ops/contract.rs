@@ -2,7 +2,7 @@
 
 use clap::Args;
 use quipu_contract::{
-    Actor, Class, Contract, Language, Localized, ProjectPath, Role, in_one_line, manifest_schema,
+    Actor, Closed, Contract, Language, Localized, ProjectPath, Role, in_one_line, manifest_schema,
     profile_schema, unknown,
 };
 use quipu_protocol::Project;
@@ -81,28 +81,19 @@ fn render_role(role: &Role, language: Language) -> String {
     text
 }
 
-/// Why an agent may not change a file, whatever its class allows. None if it may, and for people.
-pub(super) fn closed_to(contract: &Contract, actor: &Actor, path: &ProjectPath) -> Option<String> {
-    if !matches!(actor, Actor::Agent { .. }) {
-        return None;
-    }
-    let say = |en: &str, zh: &str| match contract.language {
-        Language::En => en.to_owned(),
-        Language::Zh => zh.to_owned(),
-    };
-    let rule = contract.rule(path);
-    let is_of_people = rule.is_some_and(|rule| rule.people_only)
-        || path.sets_up_hosts()
-        || contract.gate_that_makes(path).is_some();
-    let grant = contract.grant(actor).ok()?;
-    let denial = grant.may_write(path, &contract.actor_binding(actor));
-    let is_derived = rule.is_some_and(|rule| rule.class == Class::Derived);
-    if is_of_people || denial.is_err() && !is_derived && !contract.has_writer(path) {
-        return Some(say("only people may change it", "只有人可以修改"));
-    }
-    denial
-        .err()
-        .map(|_| say("your role may not change it", "你的角色不可修改"))
+/// Says why an actor may not change a file, if it may not.
+pub(super) fn closed_to(
+    contract: &Contract,
+    actor: &Actor,
+    path: &ProjectPath,
+) -> Option<&'static str> {
+    let closed = contract.closed_to(actor, path)?;
+    Some(match (closed, contract.language) {
+        (Closed::ToAgents, Language::En) => "only people may change it",
+        (Closed::ToAgents, Language::Zh) => "只有人可以修改",
+        (Closed::ToRole, Language::En) => "your role may not change it",
+        (Closed::ToRole, Language::Zh) => "你的角色不可修改",
+    })
 }
 
 fn render_contract(contract: &Contract, actor: &Actor) -> String {
