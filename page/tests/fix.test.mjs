@@ -549,6 +549,34 @@ test('paths, words and passages are found from any view', async () => {
   assert.deepEqual(wrong, []);
 });
 
+test('a find that is replaced gives the focus back, and Enter opens what is asked now', async () => {
+  const { page, at, wrong } = await stage(novel);
+  await at('work');
+  await page.keyboard.press('/');
+  const dialog = page.getByRole('dialog', { name: 'Search' });
+  const exact = dialog.getByRole('region', { name: 'Exact text' });
+  await dialog.getByRole('searchbox').fill('A WOMAN called odile');
+  await exact.getByRole('link').first().waitFor();
+  let answer;
+  const answered = new Promise((done) => { answer = done; });
+  await page.route('**/search?*', async (route) => { await answered; await route.continue(); });
+  await dialog.getByRole('searchbox').fill('who cut the bell rope?');
+  await exact.and(page.locator('[aria-busy=true]')).waitFor();
+  await exact.getByRole('link').first().focus();
+  answer();
+  await exact.and(page.locator('[aria-busy=false]')).waitFor();
+  await page.locator('dialog input:focus').waitFor();
+  await page.keyboard.press('Enter');
+  await dialog.waitFor({ state: 'detached' });
+  await page.locator('.lines tr.marked').waitFor();
+  await page.keyboard.press('/');
+  await dialog.getByRole('searchbox').fill('ch02');
+  await page.keyboard.press('Enter');
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByRole('heading', { name: 'manuscripts/ch02.md' }).waitFor();
+  assert.deepEqual(wrong, []);
+});
+
 test('a sheet, the timeline and who knows what come from memory', async () => {
   const { page, at, wrong } = await stage(storied);
   await at('story', { tab: 'people' });

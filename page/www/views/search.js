@@ -13,13 +13,17 @@ const SOON = 100;
 const LATER = 400;
 
 /** One kind of finds: asked by itself, so that a slow one keeps no other waiting. A question that nobody asks any more is given up: a browser has few connections. */
-function Kind({ title, wanted, ask, row, none }) {
+function Kind({ title, wanted, ask, row, none, onFound }) {
   const given = useMemo(() => new AbortController(), [wanted]);
   useEffect(() => () => given.abort(), [given]);
-  const found = useData(() => (wanted ? ask(wanted, { signal: given.signal }) : Promise.resolve(null)), [wanted], { live: false });
+  const answer = async () => ({ wanted, ...(await ask(wanted, { signal: given.signal })) });
+  const found = useData(() => (wanted ? answer() : Promise.resolve(null)), [wanted], { live: false });
+  // Finds of the text before stay in sight until these are there.
+  const isCurrent = found.error !== null || found.data?.wanted === wanted;
+  useEffect(onFound, [wanted, found.data, found.error]);
   if (!wanted) return null;
   const { hits = [], note } = found.data ?? {};
-  return html`<section aria-label=${title} aria-busy=${found.loading}><h3>${title}</h3>
+  return html`<section aria-label=${title} aria-busy=${!isCurrent}><h3>${title}</h3>
     <${Fault} error=${found.error} />
     ${found.data && hits.length === 0 && html`<p class="small muted">${none}</p>`}
     <ul class="plainlist finds">${hits.map(row)}</ul>${note && html`<p class="small muted">${note}</p>`}</section>`;
@@ -71,17 +75,37 @@ export function Search({ onClose, commands }) {
     event.preventDefault();
     next.focus();
   };
+  // Enter means the first find for what stands in the box now, which may still be looked for.
+  const opens = useRef(false);
+  const openFirst = () => {
+    for (const kind of box.current.querySelectorAll('section')) {
+      if (kind.ariaBusy === 'true') return;
+      const find = kind.querySelector('.finds a');
+      if (find) { opens.current = false; find.click(); return; }
+    }
+    opens.current = false;
+  };
   const open = (event) => {
     event.preventDefault();
-    box.current.querySelector('.finds a')?.click();
+    const now = text.trim();
+    opens.current = true;
+    if (now === wanted && now === read) openFirst();
+    setWanted(now);
+    setRead(now);
+  };
+  const found = () => {
+    if (!box.current?.isConnected) return;
+    // A find that was replaced takes the focus with it.
+    if (!box.current.contains(document.activeElement)) box.current.querySelector('input').focus();
+    if (opens.current) openFirst();
   };
   const chosen = (event) => { if (event.target.closest('.finds a')) onClose(); };
   return html`<${Dialog} title=${t('search')} onClose=${onClose}><div class="search" ref=${box} onKeyDown=${move} onClick=${chosen}>
-    <form onSubmit=${open}><label><span class="hidden">${t('search.what')}</span><input type="search" autofocus placeholder=${t('search.what')} value=${text} onInput=${(e) => setText(e.target.value)} /></label></form>
+    <form onSubmit=${open}><label><span class="hidden">${t('search.what')}</span><input type="search" autofocus placeholder=${t('search.what')} value=${text} onInput=${(e) => { opens.current = false; setText(e.target.value); }} /></label></form>
     <${Commands} wanted=${wanted} commands=${commands} />
-    <${Kind} title=${t('search.paths')} wanted=${wanted} ask=${paths} none=${t('search.none')} row=${(one) => html`<li key=${one.path}><a class="path" href=${fileAt(one.path)}><${Marked} text=${one.path} wanted=${wanted} /></a></li>`} />
-    <${Kind} title=${t('search.text')} wanted=${read} ask=${lines} none=${t('search.none')} row=${(one) => html`<li key=${`${one.path}:${one.line}`}><a class="find" href=${fileAt(one.path, { line: one.line, tab: 'source' })}><span class="path">${one.path}:${one.line}</span> <span><${Marked} text=${one.text} wanted=${read} /></span></a></li>`} />
-    <${Kind} title=${t('search.meaning')} wanted=${read} ask=${passages} none=${t('search.none')} row=${(one) => html`<li key=${`${one.path}:${one.line}`}><a class="find" href=${fileAt(one.path, { line: one.line, tab: 'source' })}><span class="path">${one.path}:${one.line}</span>
+    <${Kind} title=${t('search.paths')} wanted=${wanted} ask=${paths} none=${t('search.none')} onFound=${found} row=${(one) => html`<li key=${one.path}><a class="path" href=${fileAt(one.path)}><${Marked} text=${one.path} wanted=${wanted} /></a></li>`} />
+    <${Kind} title=${t('search.text')} wanted=${read} ask=${lines} none=${t('search.none')} onFound=${found} row=${(one) => html`<li key=${`${one.path}:${one.line}`}><a class="find" href=${fileAt(one.path, { line: one.line, tab: 'source' })}><span class="path">${one.path}:${one.line}</span> <span><${Marked} text=${one.text} wanted=${read} /></span></a></li>`} />
+    <${Kind} title=${t('search.meaning')} wanted=${read} ask=${passages} none=${t('search.none')} onFound=${found} row=${(one) => html`<li key=${`${one.path}:${one.line}`}><a class="find" href=${fileAt(one.path, { line: one.line, tab: 'source' })}><span class="path">${one.path}:${one.line}</span>
       <span class="small muted">${one.heading_path.join(' › ')}</span> <span class="clip">${one.snippet}</span></a></li>`} />
     ${!wanted && html`<p class="hint">${t('search.how')}</p>`}
     <div class="buttons"><button type="button" onClick=${onClose}>${t('close')}</button></div></div></${Dialog}>`;
