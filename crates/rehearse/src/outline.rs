@@ -54,17 +54,16 @@ pub(crate) fn plan<'s>(survey: &'s StatusScan, task: &RehearseTask) -> Vec<Plann
         return planned;
     }
     let mut left = Vec::new();
+    let shared = shared_folders(modules.iter().map(|module| module.path.as_str()));
     for module in modules {
-        let words = path_words(&module.path);
         let score = |planned: &Planned<'_>| {
-            title_words(&planned.unit.title)
-                .intersection(&words)
-                .count()
+            let title = title_words(&planned.unit.title);
+            named_in(&title, &module.path, shared)
         };
         let best = planned.iter().map(score).max().unwrap_or_default();
         match planned
             .iter()
-            .position(|unit| best > 0 && score(unit) == best)
+            .position(|unit| best > (0, 0) && score(unit) == best)
         {
             Some(at) => planned[at].modules.push(module),
             None => left.push(module),
@@ -88,7 +87,7 @@ pub(crate) fn plan<'s>(survey: &'s StatusScan, task: &RehearseTask) -> Vec<Plann
         let title = title_words(&planned.unit.title);
         planned
             .modules
-            .sort_by_key(|module| path_words(&module.path).is_disjoint(&title));
+            .sort_by_key(|module| std::cmp::Reverse(named_in(&title, &module.path, shared)));
     }
     // A unit without a module gets the largest one again.
     let largest = planned
@@ -177,9 +176,32 @@ fn is_test(path: &str) -> bool {
         .any(|part| matches!(part, "test" | "tests" | "spec"))
 }
 
-/// Returns the words of a file's name and folders.
-pub(crate) fn path_words(path: &str) -> BTreeSet<String> {
-    title_words(&path.replace(['/', '.', '_', '-'], " "))
+/// Returns how many folders at the beginning of the paths are the same. Such a folder does not
+/// tell the files apart.
+pub(crate) fn shared_folders<'p>(mut paths: impl Iterator<Item = &'p str>) -> usize {
+    let folders = |path: &'p str| {
+        let mut parts: Vec<&str> = path.split('/').collect();
+        parts.pop();
+        parts
+    };
+    let first = paths.next().map(folders).unwrap_or_default();
+    paths.fold(first.len(), |shared, path| {
+        let same = |(a, b): &(&&str, &str)| *a == b;
+        first[..shared]
+            .iter()
+            .zip(folders(path))
+            .take_while(same)
+            .count()
+    })
+}
+
+/// Returns how many words of a title are in the name of a file, and how many in its folders, without
+/// the folders that all files share.
+pub(crate) fn named_in(title: &BTreeSet<String>, path: &str, shared: usize) -> (usize, usize) {
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let folders: Vec<&str> = folders.split('/').skip(shared).collect();
+    let count = |text: &str| title_words(text).intersection(title).count();
+    (count(name), count(&folders.join("/")))
 }
 
 pub(crate) fn title_words(text: &str) -> BTreeSet<String> {
@@ -369,16 +391,31 @@ mod tests {
 
     #[test]
     fn titles_find_files() {
-        for (title, path) in [
-            ("Classes", "src/class.rs"),
-            ("The journal", "a/journal.rs"),
-            ("Leases & more", "x/lease.py"),
+        for (title, path, found) in [
+            ("Classes", "src/class.rs", (1, 0)),
+            ("The journal", "a/journal.rs", (1, 0)),
+            ("Leases & more", "x/lease.py", (1, 0)),
+            ("The store", "source/store/mod.rs", (0, 1)),
+            ("Classes", "src/journal.rs", (0, 0)),
         ] {
-            assert!(
-                !title_words(title).is_disjoint(&path_words(path)),
+            assert_eq!(
+                named_in(&title_words(title), path, 0),
+                found,
                 "{title} {path}"
             );
         }
-        assert!(title_words("Classes").is_disjoint(&path_words("src/journal.rs")));
+    }
+
+    #[test]
+    fn a_folder_of_all_files_tells_none_apart() {
+        let paths = ["source/slugs/slug.py", "source/slugs/unique.py"];
+        assert_eq!(shared_folders(paths.into_iter()), 2);
+        assert_eq!(
+            shared_folders(["source/a/b.py", "source/c.py"].into_iter()),
+            1
+        );
+        let title = title_words("Slug");
+        assert_eq!(named_in(&title, paths[0], 2), (1, 0));
+        assert_eq!(named_in(&title, paths[1], 2), (0, 0));
     }
 }

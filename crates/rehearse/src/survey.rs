@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use quipu_text::Document;
 
-use crate::outline::{path_words, title_words};
+use crate::outline::{named_in, shared_folders, title_words};
 use crate::source::{Item, ItemKind, Module};
 use crate::task::RehearseTask;
 use crate::view::View;
@@ -64,8 +64,9 @@ impl StatusScan {
             .as_ref()
             .map(|unit| title_words(&unit.title))
             .unwrap_or_default();
+        let shared = shared_folders(self.modules.iter().map(|module| module.path.as_str()));
         for module in &mut self.modules {
-            module.focus = !path_words(&module.path).is_disjoint(&title);
+            module.focus = named_in(&title, &module.path, shared) > (0, 0);
         }
         self.modules.sort_by_key(|module| !module.focus);
         self

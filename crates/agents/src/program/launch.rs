@@ -187,7 +187,8 @@ pub fn resolve_program(name: &str) -> Result<PathBuf, String> {
     if name.contains('/') {
         let path = from_home(name);
         return if path.is_file() {
-            Ok(path)
+            // The program is started in the out folder, where a relative path leads elsewhere.
+            std::path::absolute(&path).map_err(|why| format!("program `{name}`: {why}"))
         } else {
             Err(format!("program `{}` does not exist", path.display()))
         };

@@ -58,6 +58,12 @@ impl Attempt<'_, '_> {
         let (engine, job) = (self.engine, &self.chosen.planned);
         let out = self.folder.path.join("out");
         std::fs::create_dir_all(&out).map_err(io("cannot create the output folder"))?;
+        // A shell script or a person need not create the folders of the outputs.
+        for output in &job.outputs {
+            if let Some(folder) = out.join(output.path.as_str()).parent() {
+                std::fs::create_dir_all(folder).map_err(io("cannot create the output folder"))?;
+            }
+        }
         let mut request = engine.request(job);
         request.partial = self.chosen.lacks_reports;
         let view = make_view(engine.project, &request, &Lexical)?;
@@ -371,9 +377,5 @@ pub(super) fn remove_markers(job: &PlannedJob<'_>, out: &Path) -> Result<(), Att
 }
 
 fn seed(out: &Path, path: &ProjectPath, bytes: &[u8]) -> Result<(), AttemptError> {
-    let target = out.join(path.as_str());
-    if let Some(parent) = target.parent() {
-        std::fs::create_dir_all(parent).map_err(io("cannot prepare the output folder"))?;
-    }
-    std::fs::write(target, bytes).map_err(io("cannot prepare the output folder"))
+    std::fs::write(out.join(path.as_str()), bytes).map_err(io("cannot prepare the output folder"))
 }

@@ -8,7 +8,7 @@ use super::state::{Flow, JobStatus, State, render_job};
 pub fn next_command(flow: &Flow<'_>) -> Option<String> {
     let first = |state: State| flow.statuses.iter().find(|s| s.state == state);
     if first(State::Ready).is_some() {
-        return Some("quipu run --by NAME     (--dry-run shows the cost)".into());
+        return Some(continue_command(flow));
     }
     if let Some(gate) = first(State::Waiting) {
         return gate.why.first().cloned();
@@ -30,6 +30,17 @@ pub fn next_command(flow: &Flow<'_>) -> Option<String> {
         Some(gate) => format!("quipu approve {}     (declares the units of the plan; or write [units.ID] into quipu.toml)", gate.job.step),
         None => "write [units.ID] into quipu.toml, one for each unit".into(),
     })
+}
+
+/// The command that goes on with the jobs that can begin. `--stale` does every job that was done
+/// before and became ready again, and the stale ones behind it.
+fn continue_command(flow: &Flow<'_>) -> String {
+    let mut ready = flow.statuses.iter().filter(|s| s.state == State::Ready);
+    let stale = match flow.count(State::Stale) > 0 && ready.all(|status| status.known) {
+        true => " --stale",
+        false => "",
+    };
+    format!("quipu run{stale} --by NAME     (--dry-run shows the cost)")
 }
 
 /// The command that does a failed job again.

@@ -2,7 +2,9 @@
 
 use clap::Args;
 use quipu_contract::{Class, Contract, ProjectPath};
-use quipu_protocol::flow::{AttemptResult, Decided, Job, decide_gate};
+use quipu_protocol::flow::{
+    AttemptResult, Decided, FlowCache, Job, decide_gate, flow_now, next_command,
+};
 use serde_json::json;
 
 use crate::answer::{Answer, Failure};
@@ -143,10 +145,14 @@ fn decide(
         .filter_map(|path| ProjectPath::parse(path).ok())
         .collect();
     let answer = super::receipt::with_open_conflicts(&project, &session.decider(), &sealed, answer);
-    Ok(answer.say(format!(
-        "saved as @{}; to continue: quipu run --by NAME",
-        receipt.seq
-    )))
+    // Opened again: the decision may have declared units.
+    let project = session.project()?;
+    let (flow, _) = flow_now(&project, &FlowCache::default())?;
+    let next = next_command(&flow).map_or_else(String::new, |next| {
+        let command = next.split("     (").next().unwrap_or_default();
+        format!("; to continue: {command}")
+    });
+    Ok(answer.say(format!("saved as @{}{next}", receipt.seq)))
 }
 
 fn is_sealed(contract: &Contract, path: &str) -> bool {

@@ -1,5 +1,6 @@
 //! The `run` command: runs the ready jobs of a flow. `worker` shares its argument handling.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
@@ -7,7 +8,8 @@ use quipu_contract::{
     ActorName, Contract, Each, Language, Privilege, UnitId, did_you_mean, unknown,
 };
 use quipu_protocol::flow::{
-    Choice, Engine, Event, FlowCache, LeaveRule, State, Usage, estimate_flow, flow_now,
+    Choice, Engine, Event, FlowCache, Idle, LeaveRule, State, Usage, estimate_flow, explain_idle,
+    flow_now,
 };
 use quipu_protocol::{BookPublisher, Draw, Project};
 use quipu_text::Counter;
@@ -129,9 +131,18 @@ impl Operate for Run {
                  one",
             );
         }
+        let idle = done.idle.filter(|_| !done.stopped);
+        if let Some(idle) = &idle {
+            answer.json["idle"] = json!({"why": idle.lines, "next": idle.remedy});
+            answer = answer.say(idle.lines.join("\n"));
+            if let Some(remedy) = &idle.remedy {
+                answer = answer.say(format!("  help  {remedy}"));
+            }
+        }
+        let is_by_choice = idle.is_some_and(|idle| idle.is_by_choice);
         answer.exit = match () {
             () if done.failed => exit::AGENT,
-            () if done.stopped || done.stuck => exit::NO,
+            () if done.stopped || done.stuck || is_by_choice => exit::NO,
             () => exit::FINE,
         };
         Ok(answer)
@@ -147,6 +158,8 @@ pub struct Done {
     pub rules_changed: bool,
     /// Whether all requested jobs are done.
     pub complete: bool,
+    /// Why a restricted run began no job.
+    pub idle: Option<Idle>,
 }
 
 /// Works on the flow of a project for as long as requested, then reports its status.
@@ -173,7 +186,11 @@ pub fn carry_out(
         None
     };
     let attempts = Mutex::new(Vec::new());
+    let has_begun = AtomicBool::new(false);
     let listen = |event: &Event| {
+        if !matches!(event, Event::Released { .. } | Event::Pruned { .. }) {
+            has_begun.store(true, Ordering::Relaxed);
+        }
         if let Event::Accepted {
             job,
             usage: Some(usage),
@@ -249,8 +266,13 @@ pub fn carry_out(
         .filter(|s| asked.allows(project, &s.job))
         .map(|s| s.state)
         .collect();
+    let idle = match has_begun.into_inner() {
+        true => None,
+        false => explain_idle(project, &flow, &asked),
+    };
     Ok(Done {
         answer,
+        idle,
         stopped: summary.stopped,
         failed: of_ours.contains(&State::Failed) || !summary.failing.is_empty(),
         stuck: !summary.stuck.is_empty(),
