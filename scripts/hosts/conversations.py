@@ -98,6 +98,9 @@ def compaction(host):
     after, told = [], []
     # Texts of some length, since a host does not compact a few words, and two requests of the user: the gate makes the second.
     steps = [write(os.path.join(folder, "left.txt"), "half\n"), shell("seq 1 2000"), "Half of it is done.", shell("seq 2000 4000")]
+    if host == "cline":
+        # It takes a conversation for a quarter of what the model says, at least.
+        steps[2:2] = [shell(f"seq {n}000 {n + 2}000") for n in range(2, 12)]
     if "stop gate" in HOSTS[host][1]:
         steps.remove("Half of it is done.")
 
@@ -113,7 +116,7 @@ def compaction(host):
         return steps[len(told) - 1] if len(told) <= len(steps) else "I am done."
 
     def used(_):
-        large = {"gemini": 900_000, "claude": 190_000, "qwen": 190_000, "opencode": FULL - 500}.get(host, FULL - 5_000)
+        large = {"gemini": 900_000, "claude": 190_000, "qwen": 190_000, "cline": 190_000, "opencode": FULL - 500}.get(host, FULL - 5_000)
         return large if len(told) >= len(steps) and not after else 50
 
     script.used, script.aside = used, SUMMARY
@@ -122,6 +125,9 @@ def compaction(host):
         # It compacts on request, and goes on with the same conversation.
         for words in ("/compact", TASK):
             runs.append(Running(host, folder, script, ["claude", "-p", words, "--continue", *CALLS[host][3:]]))
+    if host == "goose" and not after:
+        # It compacts before it answers the next request.
+        runs.append(Running(host, folder, script, ["goose", "run", "--resume", "-q", "--output-format", "stream-json", "-t", TASK]))
     journal = quipu(folder, "log", "-n", "500").stdout
     rows = [("a conversation was compacted", bool(after)), ("the compaction is in the journal", "compact" in journal),
             ("after a compaction the model has the start text", any(SECRET in text for text in after))]

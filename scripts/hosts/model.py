@@ -7,9 +7,9 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-SHELLS = ["Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell", "developer__shell"]
+SHELLS = ["Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell", "developer__shell", "run_commands"]
 AGENTS = ["Agent", "agent", "task", "spawn_agent", "invoke_agent", "delegate"]
-WRITERS = ["Write", "write", "write_file", "developer__write", "developer__text_editor", "text_editor"]
+WRITERS = ["Write", "write", "write_file", "developer__write", "developer__text_editor", "text_editor", "editor"]
 
 
 class Call:
@@ -96,14 +96,14 @@ def plan(tools, call):
             return None
         # Each host has an agent for any work, under another name.
         kind = "generalist" if tool[0] == "invoke_agent" else "general" if first(tool[1], ["task_id"]) else "general-purpose"
-        wanted = {"prompt": call.args["task"], "message": call.args["task"], "instructions": call.args["task"], "description": "Look at knots",
+        wanted = {"prompt": call.args["task"], "task": call.args["task"], "message": call.args["task"], "instructions": call.args["task"], "description": "Look at knots",
                   "subagent_type": kind, "agent_type": kind, "agent_name": kind, "name": "knots", "run_in_background": False}
         return filled(tool, {key: value for key, value in wanted.items() if first(tool[1], [key])})
     if call.kind == "write":
         tool = named(WRITERS)
         if tool:
             place = first(tool[1], ["file_path", "filePath", "path", "absolute_path"])
-            body = first(tool[1], ["content", "contents", "file_text"])
+            body = first(tool[1], ["content", "contents", "file_text", "new_text"])
             return filled(tool, {place: call.args["path"], body: call.args["text"]})
         tool = named(["apply_patch"])
         if tool and tool[1] is None:
@@ -113,8 +113,10 @@ def plan(tools, call):
     tool = named(SHELLS)
     if not tool:
         return None
-    key = first(tool[1], ["command", "cmd"])
+    key = first(tool[1], ["command", "cmd", "commands"])
     line = call.args["line"]
+    if key == "commands":
+        return filled(tool, {key: [line]})
     listed = tool[1]["properties"][key].get("type") == "array"
     return filled(tool, {key: ["/bin/sh", "-c", line] if listed else line})
 

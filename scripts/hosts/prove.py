@@ -26,7 +26,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from conversations import conversations  # noqa: E402
 from model import mcp, shell, write  # noqa: E402
-from running import (BIN, CALLS, DEADLINE, FOLDER, GATE, HELD, HOSTS, QUIPU, ROOT, SECRET, SKILL, SPEECHLESS, TASK, UNSHOWN, Running, begun,  # noqa: E402
+from running import (BIN, CALLS, DEADLINE, FOLDER, GATE, HELD, HOSTS, QUIPU, ROOT, SECRET, SKILL, SKILL_NAME, SPEECHLESS, TASK, UNSHOWN, Running, begun,  # noqa: E402
                      captured, names, project, put, quipu)
 
 
@@ -44,12 +44,14 @@ def sessions(host):
     steps = [write(os.path.join(folder, "left.txt"), "half\n"), shell(f"{QUIPU} start {call}")]
     run = Running(host, folder, lambda done, _: steps[done] if done < len(steps) else "Half of it is done.")
     left = captured(folder)[-1:]
+    # A host that shows no start text at first gets all of it from this call.
+    is_first = "cold start" in HOSTS[host][1]
     checks += [
-        ("start goes on with the session", run.model.heard(") continues.") and begun(folder) == 2),
+        ("start goes on with the session", run.model.heard(SECRET if is_first else ") continues.") and begun(folder) == 2),
         ("changed file recorded", [one["changed"] for one in left] == [["left.txt"]]),
     ]
     # The next one is told, ends what was left, and goes on: the gate holds it again.
-    steps = [write(os.path.join(folder, "one.txt"), "1\n"),
+    steps = [*([shell(f"{QUIPU} start {call}")] if is_first else []), write(os.path.join(folder, "one.txt"), "1\n"),
              shell(f"{QUIPU} finish {call} --did 'one' --next 'two' --none decisions > finished.txt 2>&1"),
              write(os.path.join(folder, "two.txt"), "2\n")]
     next_run = Running(host, folder, lambda done, _: steps[done] if done < len(steps) else "Two as well.")
@@ -65,7 +67,7 @@ def sessions(host):
          and not any(one["requests"] for one in captured(folder))),
     ]
     lacks = HOSTS[host][1] | UNSHOWN.get(host, set())
-    failed = [name for name, good in checks if not good and name not in lacks and not (name == "the next is told what was left" and "cold start" in lacks)]
+    failed = [name for name, good in checks if not good and name not in lacks]
     if failed:
         put(folder, "../said.txt", f"{asked.out}\n---\n{run.out}\n---\n{next_run.out}")
         put(folder, "../heard.json", json.dumps([r.model.requests for r in (asked, run, next_run)], indent=1, ensure_ascii=False))
@@ -100,7 +102,7 @@ def alone(host):
     heard = run.model.heard
     checks = [
         ("cold start", heard(SECRET)),
-        ("skill", heard(SKILL)),
+        ("skill", heard(SKILL_NAME if host == "cline" else SKILL)),
         ("append", f"- kept by {host}" in open(os.path.join(folder, "decisions.md")).read()),
         ("denial", seen.get("before the bypass") == "We agreed on this.\n" and heard("is sealed")),
         ("bypass found", open(charter).read() == "bypassed\n" and "charter.md" in status.stdout and status.returncode == 1
@@ -193,7 +195,7 @@ def followed(host):
     ours = ["AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".mcp.json", ".claude/settings.json", ".codex/config.toml", ".codex/hooks.json",
             ".gemini/settings.json", ".qwen/settings.json", "opencode.json", ".opencode/plugin/quipu.js", ".cursor/mcp.json", ".cursor/hooks.json",
             ".claude/skills/quipu/SKILL.md", ".agents/skills/quipu/SKILL.md", ".agents/plugins/quipu/hooks/hooks.json",
-            ".github/hooks/quipu.json", ".github/mcp.json", ".vscode/mcp.json"]
+            ".github/hooks/quipu.json", ".github/mcp.json", ".vscode/mcp.json", ".cline/plugins/quipu.js", ".clinerules/hooks/PreToolUse"]
     there = [os.path.join(folder, path) for path in ours]
     left = [path for path in there if os.path.exists(path) and "quipu" in open(path).read()]
     began = f"{host}  session" in run.out or "begins" in run.out
@@ -265,4 +267,5 @@ def main():
     sys.exit(1 if failed else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -23,6 +23,8 @@ TASK = "Follow the plan."
 SECRET = "The lighthouse keeper is called Ottoline."
 # Of the skill's description, which hosts show their models.
 SKILL = "Use when starting or ending work in a project with a quipu.toml"
+# Cline shows its model the names of skills alone.
+SKILL_NAME = "Available skills: quipu"
 
 
 def claude(base, home):
@@ -72,6 +74,16 @@ def copilot(base, home):
             "COPILOT_PROVIDER_MAX_PROMPT_TOKENS": str(FULL)}
 
 
+def cline(base, home):
+    # It takes models and servers from its own settings alone.
+    settings = {"provider": "openai-compatible", "apiKey": "dummy", "model": "mock-model", "baseUrl": f"{base}/v1"}
+    put(home, ".cline/data/settings/providers.json", {"version": 1, "lastUsedProvider": "openai-compatible", "modes": {}, "providers": {
+        "openai-compatible": {"settings": settings, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}}})
+    put(home, ".cline/data/settings/cline_mcp_settings.json",
+        {"mcpServers": {"quipu": {"command": "quipu", "args": ["mcp", "--as", "main", "--agent", "cline"]}}})
+    return {"CLINE_NO_INTERACTIVE": "1"}
+
+
 def cursor(base, home):
     # It runs hooks with the PATH of a login shell.
     put(home, ".profile", f"PATH={os.path.dirname(QUIPU)}:$PATH\n")
@@ -90,6 +102,7 @@ CALLS = {
     "goose": ["goose", "run", "-q", "--output-format", "stream-json", "--with-builtin", "developer",
               "--with-extension", "quipu:quipu mcp --as main --agent goose", "-t", TASK],
     "copilot": ["copilot", "-p", TASK, "--allow-all-tools"],
+    "cline": ["cline", "--json", TASK],
 }
 
 TOLD, OWN_NAME, DENIED_CHILD, NO_END = ("a subagent is told what it may do", "it is blamed under its own name", "its forbidden write is denied",
@@ -98,17 +111,18 @@ COMPACTED, NOTED, TOLD_AGAIN = ("a conversation was compacted", "the compaction 
 
 # What a host has no place for: told, not tested. If it turns out to have one, that is told too, as a failure of this table.
 # Copilot writes the last message into its transcript after it has called the hook.
-# goose shows its model nothing of what a hook prints at a session's start or after a tool, and calls none for its delegates.
+# goose shows its model nothing of what a hook prints at a session's start or after a tool, and calls none for its delegates nor when
+# it compacts.
 # `opencode run` ends before a plugin can go on. Gemini CLI has no hook for a subagent; Qwen Code does not show one what its hook says.
 WINDOWS = "a finish in one window ends no other's session"
 HOSTS = {"claude": (claude, set()), "codex": (codex, set()), "gemini": (gemini, {TOLD, OWN_NAME, NO_END}),
          "qwen": (qwen, {TOLD, OWN_NAME}),
          "opencode": (opencode, {"stop gate", "let go after two refusals"}),
-         "goose": (goose, {"cold start", "bypass reported", "request recorded", TOLD, OWN_NAME, DENIED_CHILD, NO_END, TOLD_AGAIN}),
-         "copilot": (copilot, {"last message recorded"})}
+         "goose": (goose, {"cold start", "bypass reported", TOLD, OWN_NAME, DENIED_CHILD, NO_END, NOTED, TOLD_AGAIN}),
+         "copilot": (copilot, {"last message recorded"}),
+         "cline": (cline, {"stop gate", "let go after two refusals"})}
 # What no run has shown, one way or the other: a proof that does not hold says so and fails nothing.
-UNSHOWN = {"opencode": {WINDOWS, COMPACTED, NOTED, TOLD_AGAIN},
-           "goose": {COMPACTED, NOTED, "start goes on with the session"}}
+UNSHOWN = {"opencode": {WINDOWS, COMPACTED, NOTED, TOLD_AGAIN}}
 # Prepared like the others, but without a model to talk to.
 SPEECHLESS = {"cursor": cursor}
 
@@ -169,9 +183,22 @@ class Running:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
+        end_all_of(home)
         if self.exit is None:
             self.out = process.communicate()[0]
         self.model.close()
+
+
+def end_all_of(home):
+    """Ends what a host left running in the background: with the home of its proof, and without a parent."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as environ, open(f"/proc/{pid}/stat") as stat:
+                is_orphan = stat.read().rsplit(") ", 1)[1].split()[1] == "1"
+                if is_orphan and f"HOME={home}".encode() in environ.read().split(b"\0"):
+                    os.kill(int(pid), signal.SIGKILL)
+        except (OSError, ProcessLookupError):
+            pass
 
 
 GATE = "changed files and is not finished"

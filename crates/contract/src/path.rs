@@ -81,7 +81,7 @@ pub const HOST_FILES: [&str; 27] = [
 ];
 
 /// Folders of which hosts load and run every file, folded.
-const HOST_FOLDERS: [&str; 10] = [
+const HOST_FOLDERS: [&str; 12] = [
     ".opencode/plugin/",
     ".opencode/plugins/",
     ".opencode/tool/",
@@ -92,6 +92,8 @@ const HOST_FOLDERS: [&str; 10] = [
     ".claude/plugins/",
     ".github/hooks/",
     ".clinerules/hooks/",
+    ".cline/hooks/",
+    ".cline/plugins/",
 ];
 
 impl ProjectPath {

@@ -57,7 +57,17 @@ const REPLACEMENTS: [(&str, &str); 5] = [
 ];
 
 /// Fields that hold a shell command, or input for a running shell.
-const COMMANDS: [&str; 5] = ["command", "cmd", "command_line", "script", "chars"];
+const COMMANDS: [&str; 6] = [
+    "command",
+    "cmd",
+    "command_line",
+    "script",
+    "chars",
+    SEVERAL_COMMANDS,
+];
+
+/// The field in which Cline lists complete commands. A list in another field is one command's words.
+const SEVERAL_COMMANDS: &str = "commands";
 
 /// Characters between the parts of a tool's name.
 const JOINTS: [char; 5] = ['_', '.', ':', '-', '/'];
@@ -191,8 +201,11 @@ const INPUTS: [&str; 8] = [
     "input",
     "arguments",
 ];
-/// The fields in which Cline nests what an event is about.
-const NESTED: [&str; 5] = [
+/// The fields in which Cline nests what an event is about. `preToolUse` and `postToolUse` have every
+/// value of the tool's input as a string, the first two have the input as the agent sent it.
+const NESTED: [&str; 7] = [
+    "tool_call",
+    "tool_result",
     "preToolUse",
     "postToolUse",
     "userPromptSubmit",
@@ -232,9 +245,8 @@ impl Call {
         if !value.is_object() {
             return Err(Unread::Malformed("the host's JSON is not an object".into()));
         }
-        let nested = NESTED.iter().find_map(|n| value.get(*n));
-        let places = [Some(&value), nested, value.get("tool_info")];
-        let places = places.into_iter().flatten();
+        let nested = NESTED.iter().chain(&["tool_info"]);
+        let places = std::iter::once(&value).chain(nested.filter_map(|n| value.get(*n)));
         let text = |names: &[&str]| {
             let found = |place: &Value| {
                 names
@@ -279,7 +291,8 @@ impl Call {
                     id,
                     kind: text(&["agent_type", "agentType"]),
                 }),
-            prompt: text(&["prompt", "user_prompt", "userPrompt"])
+            // goose calls it a message, and no other host uses that name for anything else here.
+            prompt: text(&["prompt", "user_prompt", "userPrompt", "message"])
                 .map(|text| without_context(&text).to_owned()),
             last_message: text(&[
                 "last_assistant_message",
@@ -503,9 +516,23 @@ fn file_deeds(path: &Path, input: &Value, intent: Option<Intent>, cwd: &Path) ->
         "code_edit",
     ]
     .iter()
-    .any(|n| input.get(*n).is_some())
+    .any(|n| input.get(*n).is_some_and(|value| !value.is_null()))
     {
         deeds.push(Deed::Change { path: path() });
+    }
+    // A new text that replaces none is a whole file, or is inserted at a place that the host knows.
+    for (old, new) in REPLACEMENTS {
+        if let Some(text) = input.get(new).and_then(Value::as_str)
+            && !input.get(old).is_some_and(Value::is_string)
+        {
+            deeds.push(match cwd.join(path()).exists() {
+                true => Deed::Change { path: path() },
+                false => Deed::Put {
+                    path: path(),
+                    text: text.to_owned(),
+                },
+            });
+        }
     }
     // The fields may be about something else, so require a file that exists.
     if deeds.is_empty() && (intent == Some(Intent::Remove) || cwd.join(path()).exists()) {
@@ -543,6 +570,8 @@ fn texts_in(input: &Value, is_left_out: impl Fn(&str) -> bool) -> Vec<(&str, &st
 
 /// The effects of the commands in the fields of a value.
 fn commands_in(input: &Value, cwd: &Path) -> Vec<Deed> {
+    let several = input.get(SEVERAL_COMMANDS).and_then(Value::as_array);
+    let lines = several.into_iter().flatten().filter_map(Value::as_str);
     // A program with its arguments in a separate field.
     let words = input
         .get("args")
@@ -578,6 +607,7 @@ fn commands_in(input: &Value, cwd: &Path) -> Vec<Deed> {
         .iter()
         .filter_map(|name| input.get(*name))
         .flat_map(deeds)
+        .chain(lines.flat_map(|line| shell::deeds(line, cwd)))
         .collect()
 }
 
@@ -925,6 +955,16 @@ mod tests {
                 r#"{"TargetFile":"a.md","CodeContent":"two"}"#,
             ),
             ("delete_files", r#"{"paths":["b.md","a.md"]}"#),
+            ("editor", r#"{"path":"a.md","new_text":"two"}"#),
+            ("editor", r#"{"path":"a.md","new_text":"two","old_text":null}"#),
+            (
+                "editor",
+                r#"{"path":"a.md","new_text":"two","insert_line":1}"#,
+            ),
+            (
+                "run_commands",
+                r#"{"commands":["ls","echo two > a.md"]}"#,
+            ),
             ("saveFile", r#"{"where":"./a.md","data":"two"}"#),
             ("move", r#"{"from":"a.md","to":"b.md"}"#),
             ("rename_file", r#"{"src":"a.md","dst":"b.md"}"#),

@@ -8,7 +8,7 @@ use serde::Deserialize;
 const TABLE: &str = include_str!("../../hosts/hosts.toml");
 
 /// The texts that the table names, in English and Chinese.
-const TEXTS: [(&str, &str, &str); 3] = [
+const TEXTS: [(&str, &str, &str); 4] = [
     (
         "AGENTS.md",
         include_str!("../../hosts/AGENTS.md"),
@@ -23,6 +23,11 @@ const TEXTS: [(&str, &str, &str); 3] = [
         "opencode.js",
         include_str!("../../hosts/opencode.js"),
         include_str!("../../hosts/opencode.js"),
+    ),
+    (
+        "cline.js",
+        include_str!("../../hosts/cline.js"),
+        include_str!("../../hosts/cline.js"),
     ),
 ];
 
