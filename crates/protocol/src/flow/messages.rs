@@ -60,31 +60,41 @@ pub fn again(language: Language, round: usize, why: &[String]) -> String {
 }
 
 /// A later round of a review, with the open comments of the agent.
-pub fn review_round(language: Language, round: usize, open: &[String]) -> String {
-    let list: String = open.iter().map(|one| format!("- {one}\n")).collect();
+pub fn review_round(
+    language: Language,
+    round: usize,
+    open: &[String],
+    joined: &[String],
+) -> String {
+    let mut list: String = open.iter().map(|one| format!("- {one}\n")).collect();
+    let ids = joined.join(", ");
+    match language {
+        _ if joined.is_empty() => {}
+        Language::En => list.push_str(&format!(
+            "\nOther agents answer for comments of yours that say the same as theirs; they still count \
+             in your scores: {ids}.\n"
+        )),
+        Language::Zh => list.push_str(&format!(
+            "\n以下是你的意见，因与他人所言相同而由他人回应；打分时仍然算数：{ids}。\n"
+        )),
+    }
     match (language, open.is_empty()) {
         (Language::En, true) => format!(
             "\n**Round {round}.** The authors have revised the manuscript. None of your comments is \
-             open; comment on what changed, if there is something to say.\n"
+             open: leave part 4 out, and comment on what changed, if there is something to say.\n{list}"
         ),
         (Language::En, false) => format!(
-            "\n**Round {round}.** The authors have revised the manuscript. Add a part with an entry for \
-             each of your open comments:\n\n\
-             ```markdown\n## 4. Earlier Comments\n- ID [addressed|partly|not addressed] L12 \"words of \
-             the new text\": why\n- ID [cannot be checked|declined|withdrawn]: why\n```\n\n\
-             *cannot be checked*: it is outside these texts; say who can check it. *declined*: the \
-             authors refuse, and you accept their reason; else *not addressed*. *withdrawn*: you were \
-             wrong.\n\n{list}"
+            "\n**Round {round}.** The authors have revised the manuscript. Part 4 has an entry for each \
+             of your open comments. *cannot be checked*: it is outside these texts; say who can check \
+             it. *declined*: the authors refuse, and you accept their reason; else *not addressed*. \
+             *withdrawn*: you were wrong.\n\n{list}"
         ),
         (Language::Zh, true) => format!(
-            "\n**第 {round} 轮。**作者已修改稿件。你没有未解决的意见；对改动之处有话要说再写意见。\n"
+            "\n**第 {round} 轮。**作者已修改稿件。你没有未解决的意见：不写第 4 部分，对改动之处有话要说再写意见。\n{list}"
         ),
         (Language::Zh, false) => format!(
-            "\n**第 {round} 轮。**作者已修改稿件。请在报告中另加一部分，逐条回应你未解决的意见：\n\n\
-             ```markdown\n## 4. Earlier Comments\n- 编号 [已解决|部分解决|未解决] L12 “新稿原文”：为什么\n\
-             - 编号 [无法核对|同意不改|撤回]：为什么\n```\n\n\
-             *无法核对*：在这些文本之外，写明谁能核对。*同意不改*：作者不改，你接受其理由；不接受就写*未解决*。\
-             *撤回*：你看错了。\n\n{list}"
+            "\n**第 {round} 轮。**作者已修改稿件。第 4 部分逐条回应你未解决的意见。*无法核对*：在这些文本之外，\
+             写明谁能核对。*同意不改*：作者不改，你接受其理由；不接受就写*未解决*。*撤回*：你看错了。\n\n{list}"
         ),
     }
 }
@@ -107,24 +117,42 @@ pub fn earlier_scores(language: Language, report: &Report) -> String {
 
 /// The changes of a manuscript that concern a reviewer, and the sentences of its comments.
 pub fn passages(language: Language, path: &str, fenced: &str, elsewhere: &[String]) -> String {
-    let more = elsewhere.join(if language == Language::En {
-        ", "
-    } else {
-        "、"
+    let part_is_shown = |line: &str| {
+        let starts = |shown: &str| shown.split([' ', '\t']).next() == Some(line);
+        fenced.lines().any(starts)
+    };
+    let name = |line: &String| match (language, part_is_shown(line)) {
+        (_, false) => line.clone(),
+        (Language::En, true) => format!("the rest of {line}"),
+        (Language::Zh, true) => format!("{line} 的其余部分"),
+    };
+    let more: Vec<String> = elsewhere.iter().map(name).collect();
+    let more = more.join(match language {
+        Language::En => ", ",
+        Language::Zh => "、",
     });
     let more = match (language, elsewhere.is_empty()) {
-        (_, true) => String::new(),
+        (Language::En, true) => "Nothing else changed.\n".to_owned(),
+        (Language::Zh, true) => "其余未改。\n".to_owned(),
         (Language::En, _) => format!("Also changed, not shown: {more}.\n"),
         (Language::Zh, _) => format!("另有改动，未列出：{more}。\n"),
     };
+    // Signs that do not occur are not explained.
+    let has = |sign: &str| fenced.contains(sign);
+    let signs = match (language, has(" new\t"), has("old\t")) {
+        (_, false, false) => "",
+        (Language::En, true, false) => "; `new` has changed",
+        (Language::En, false, true) => "; `old` is gone",
+        (Language::En, true, true) => "; `new` has changed, `old` is gone",
+        (Language::Zh, true, false) => "；`new` 是改动过的",
+        (Language::Zh, false, true) => "；`old` 已不存在",
+        (Language::Zh, true, true) => "；`new` 是改动过的，`old` 已不存在",
+    };
     match language {
-        Language::En => format!(
-            "\n**`{path}` now, where it concerns you**; `new` has changed, `old` is gone:\n\n\
-             {fenced}\n{more}"
-        ),
-        Language::Zh => format!(
-            "\n**`{path}` 现在与你有关之处**；`new` 是改动过的，`old` 已不存在：\n\n{fenced}\n{more}"
-        ),
+        Language::En => {
+            format!("\n**`{path}` now, where it concerns you**{signs}:\n\n{fenced}\n{more}")
+        }
+        Language::Zh => format!("\n**`{path}` 现在与你有关之处**{signs}：\n\n{fenced}\n{more}"),
     }
 }
 

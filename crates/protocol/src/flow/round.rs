@@ -8,7 +8,7 @@ use super::attempt::{AttemptError, ChosenJob};
 use super::engine::Engine;
 use super::messages;
 use crate::review::{
-    Comment, Concern, Rounds, answers_to, changed_passages, load_earlier, reply_path,
+    Comment, Concern, Rounds, answers_to, changed_passages, is_by_comment, load_earlier, reply_path,
 };
 use crate::view::brief::fence;
 
@@ -48,22 +48,26 @@ impl Engine<'_> {
             return Ok(LaterRound::default());
         };
         let language = contract.language;
-        let open: Vec<&Comment> = earlier.comments.iter().filter(|c| c.is_open()).collect();
+        let open: Vec<&Comment> = earlier.comments.iter().filter(|c| c.is_asked()).collect();
         let list: Vec<String> = open.iter().map(|c| c.render(language)).collect();
-        let mut text = messages::review_round(language, round, &list);
+        let joined = earlier.comments.iter().filter(|c| c.is_open());
+        let joined: Vec<String> = joined
+            .filter_map(|c| Some(format!("{} ({})", c.id, c.joined_to.as_ref()?)))
+            .collect();
+        let mut text = messages::review_round(language, round, &list, &joined);
         if let Some(report) = &earlier.report {
             text.push_str(&messages::earlier_scores(language, report));
         }
         let ids: Vec<&str> = open.iter().map(|c| c.id.as_str()).collect();
         let reply = reply_path(&rounds).and_then(|path| read(&path));
-        let answers = reply
-            .map(|reply| answers_to(&reply, &ids))
-            .unwrap_or_default();
+        let reply = reply.unwrap_or_default();
+        let answers = answers_to(&reply, &ids);
         let (old, new) = (rounds.text(round - 1), rounds.text(round));
         let concern = Concern {
             comments: &earlier.comments,
             words: &step.passages,
-            answers: &answers,
+            // A reply to all reviewers names the lines of all changes.
+            answers: if is_by_comment(&reply) { &answers } else { "" },
         };
         let changes = changed_passages(old, new, &concern);
         // A text that does not fit into one view is read in parts.

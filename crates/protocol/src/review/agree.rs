@@ -181,7 +181,7 @@ fn number_faults(report: &Report, sum: &Sum) -> Vec<ReportFault> {
 fn placing_faults(report: &Report, comments: &[Comment]) -> Vec<ReportFault> {
     let mut faults = Vec::new();
     let mut fault = |line: usize, what: String| faults.push(ReportFault { line, what });
-    let open = |id: &str| comments.iter().find(|c| c.id == id && c.is_open());
+    let open = |id: &str| comments.iter().find(|c| c.id == id && c.is_asked());
     for issue in &report.issues {
         if issue.comments.is_empty() {
             fault(
@@ -192,7 +192,12 @@ fn placing_faults(report: &Report, comments: &[Comment]) -> Vec<ReportFault> {
             );
         }
         for id in issue.comments.iter().filter(|id| open(id).is_none()) {
-            fault(issue.line, format!("`{id}` is not an open comment"));
+            let joined = comments.iter().find(|c| c.id == *id && c.is_open());
+            let what = match joined.and_then(|c| c.joined_to.as_ref()) {
+                Some(first) => format!("`{id}` is joined to `{first}`: name `{first}` alone"),
+                None => format!("`{id}` is not an open comment"),
+            };
+            fault(issue.line, what);
         }
         let highest = issue
             .comments
@@ -214,7 +219,7 @@ fn placing_faults(report: &Report, comments: &[Comment]) -> Vec<ReportFault> {
         report.issues.iter().filter(names).count()
     };
     let at = report.lines.issues;
-    let ids = comments.iter().filter(|c| c.is_open()).map(|c| &c.id);
+    let ids = comments.iter().filter(|c| c.is_asked()).map(|c| &c.id);
     let missing: Vec<&str> = ids
         .clone()
         .filter(|id| times(id) == 0)
@@ -438,6 +443,8 @@ mod tests {
             text: "Mend it.".into(),
             status,
             answer: None,
+            joined_to: None,
+            matter: None,
             passage: None,
         }
     }

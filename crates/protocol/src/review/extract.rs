@@ -1,5 +1,5 @@
-//! The part of a panel's state that the agents who report on it see: every number and every open comment
-//! once, in few words.
+//! The part of a panel's state that the agents who report on it see: every number, and to who weighs
+//! the panel every open comment, once and in few words.
 //!
 //! Pure: the text of the state in, its extract out. The reports have nothing more, so a view does
 //! not repeat them.
@@ -7,11 +7,9 @@
 use quipu_contract::PanelPart;
 use serde_json::{Map, Value, json};
 
-use super::comment::{Severity, Status};
+use super::comment::Status;
 use super::passage::shorten;
 
-/// The agent that sums the panel up sees this many open comments, gravest first.
-const TOP: usize = 10;
 /// The characters that are left of a comment that was weighed before.
 const KNOWN: usize = 120;
 /// The characters that are left of a quotation.
@@ -22,13 +20,17 @@ pub(crate) fn extract_state(state: &str, part: PanelPart) -> Option<String> {
     let state: Value = serde_json::from_str(state).ok()?;
     let comments = state["comments"].as_array()?;
     let is_later = state["round"].as_u64().unwrap_or(1) > 1;
-    let mut open: Vec<&Value> = comments.iter().filter(|c| is_open(c)).collect();
+    let alone: Vec<&Value> = comments
+        .iter()
+        .filter(|c| c["joined_to"].is_null())
+        .collect();
+    let open: Vec<&Value> = alone.iter().copied().filter(|c| is_open(c)).collect();
     let mut fields = vec![
         ("round", state["round"].clone()),
         ("review_progress", progress(&state["review_progress"])),
         ("aggregates", aggregates(&state["aggregates"], part)),
         ("open_comments", state["open_comments"].clone()),
-        ("resolved_comments", resolved(comments)),
+        ("resolved_comments", resolved(&alone)),
         ("verdict", state["verdict"].clone()),
     ];
     let mut lists = Vec::new();
@@ -40,15 +42,8 @@ pub(crate) fn extract_state(state: &str, part: PanelPart) -> Option<String> {
             let entry = |comment: &&Value| render(comment, is_known(comment).then_some(KNOWN));
             lists.push(("comments", open.iter().map(entry).collect()));
         }
-        PanelPart::SumUp => {
-            open.sort_by_key(|c| rank(c["severity"].as_str().unwrap_or_default()));
-            let first = open.iter().take(TOP);
-            lists.push((
-                "comments",
-                first.map(|comment| render(comment, Some(KNOWN))).collect(),
-            ));
-            fields.push(("comments_not_shown", json!(open.len().saturating_sub(TOP))));
-        }
+        // The issues are in the report that weighs the panel.
+        PanelPart::SumUp => fields.push(("agents", titles(&state["agent_outputs_summary"]))),
     }
     let fields = fields
         .iter()
@@ -70,13 +65,6 @@ fn is_open(comment: &Value) -> bool {
     Status::OPEN
         .iter()
         .any(|open| json!(open).as_str() == Some(status))
-}
-
-fn rank(severity: &str) -> usize {
-    let all = Severity::ALL;
-    all.iter()
-        .position(|one| one.as_str() == severity)
-        .unwrap_or(all.len())
 }
 
 /// The agents that have not reported. Those that have follow from the reports.
@@ -102,13 +90,14 @@ fn aggregates(sum: &Value, part: PanelPart) -> Value {
         (PanelPart::Weigh, None) => {}
         (PanelPart::SumUp, _) => {
             fields.remove("shared");
+            fields.remove("conflicts");
         }
     }
     sum
 }
 
 /// The number of comments of each status that are no longer open.
-fn resolved(comments: &[Value]) -> Value {
+fn resolved(comments: &[&Value]) -> Value {
     let mut counts: Map<String, Value> = Map::new();
     for comment in comments.iter().filter(|c| !is_open(c)) {
         let status = comment["status"].as_str().unwrap_or_default();
@@ -116,6 +105,14 @@ fn resolved(comments: &[Value]) -> Value {
         counts.insert(status.to_owned(), json!(before + 1));
     }
     Value::Object(counts)
+}
+
+/// The titles of the agents by id.
+fn titles(summary: &Value) -> Value {
+    let agents = summary.as_object().into_iter().flatten();
+    let scored = agents.filter(|(_, agent)| agent["overall_score"].is_u64());
+    let title = |(id, agent): (&String, &Value)| (id.clone(), agent["title"].clone());
+    Value::Object(scored.map(title).collect())
 }
 
 /// A line for each agent that has reported.
@@ -159,12 +156,21 @@ fn render(comment: &Value, limit: Option<usize>) -> String {
         Some(said) => format!(" → {}", cut(said.to_owned())),
         None => String::new(),
     };
+    // Comments that were joined are named by what the panel said of all of them.
+    let matter = &comment["matter"];
+    let (with, said) = match matter["with"].as_array() {
+        Some(with) => {
+            let with: Vec<String> = with.iter().map(text).collect();
+            (format!(" (with {})", with.join(", ")), &matter["text"])
+        }
+        None => (String::new(), &comment["text"]),
+    };
     format!(
-        "{} [{}{status}] {path}L{}{quote}: {}{answered}",
+        "{}{with} [{}{status}] {path}L{}{quote}: {}{answered}",
         text(&comment["id"]),
         text(&comment["severity"]),
         comment["line"],
-        cut(text(&comment["text"])),
+        cut(text(said)),
     )
 }
 
@@ -218,13 +224,12 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_that_sums_up_sees_the_gravest() {
+    fn the_agent_that_sums_up_sees_the_numbers_and_who_reported() {
         let extract = extract_state(&state(1), PanelPart::SumUp).unwrap();
         let read: Value = serde_json::from_str(&extract).unwrap();
-        assert_eq!(read["comments"].as_array().unwrap().len(), TOP);
-        assert_eq!(read["comments"][0], "s1.2 [critical] L3: It is vague.");
-        assert_eq!(read["comments_not_shown"], 8);
-        assert_eq!(read["reports"], Value::Null);
+        assert_eq!(read["agents"], json!({"s1": "Title"}));
+        assert_eq!(read["open_comments"], json!({"critical": 1}));
+        assert!(read["comments"].is_null() && read["reports"].is_null());
         assert!(extract_state("no state", PanelPart::SumUp).is_none());
     }
 }

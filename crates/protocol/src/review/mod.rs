@@ -6,6 +6,7 @@ mod checks;
 mod comment;
 mod extract;
 mod letter;
+mod matter;
 mod nothing;
 mod passage;
 mod report;
@@ -22,8 +23,8 @@ pub(crate) use extract::extract_state;
 pub use letter::{LetterError, write_letter};
 pub use report::{Author, Report, ReportFault, parse_report};
 pub use revise::{ReviseError, Revised, Revision, reply_path, revise};
-pub use revised::{Changes, Concern, answers_to, changed_passages};
-pub use rounds::{Answer, Comment, Rounds};
+pub use revised::{Changes, Concern, answers_to, changed_passages, is_by_comment};
+pub use rounds::{Answer, Comment, Matter, Rounds};
 pub use state::{
     AgentStatus, Earlier, Member, PanelView, derive_panel, load_earlier, panel_view, render_state,
 };

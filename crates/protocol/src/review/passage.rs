@@ -113,7 +113,12 @@ impl<'t> Passages<'t> {
     pub fn locate(&self, lines: (usize, usize), quote: &str) -> Result<Passage, String> {
         let found = self.find(quote);
         let on = |passage: &&Passage| passage.first <= lines.1 && lines.0 <= passage.last;
-        if let Some(passage) = found.iter().find(on) {
+        // Words that stand in one place alone need no line to be found.
+        let only = match found.as_slice() {
+            [passage] => Some(passage),
+            _ => None,
+        };
+        if let Some(passage) = found.iter().find(on).or(only) {
             return Ok(passage.clone());
         }
         let nearest = found.iter().min_by_key(|p| p.first.abs_diff(lines.0));

@@ -165,6 +165,17 @@ pub(super) fn parse_comments(text: &str) -> Vec<WrittenComment> {
     reader.entries(part.as_ref(), parse_comment)
 }
 
+/// The issues of a report that weighs the panel, without a check of its other parts.
+pub(super) fn parse_issues(text: &str) -> Vec<PlacedIssue> {
+    let reader = Reader {
+        document: Document::parse(text),
+        end: 1,
+        faults: Vec::new(),
+    };
+    let part = reader.part_about(ISSUES);
+    part.map_or_else(Vec::new, |part| reader.issues(&part))
+}
+
 struct Reader<'t> {
     document: Document<'t>,
     /// The last line, for what is missing.

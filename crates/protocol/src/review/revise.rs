@@ -10,6 +10,7 @@ use quipu_store::{Change, Expect, Op, Receipt, StoreError};
 use thiserror::Error;
 
 use super::comment::Status;
+use super::matter::Matters;
 use super::passage::Passages;
 use super::revised::judged;
 use super::rounds::{Comment, Rounds};
@@ -115,6 +116,11 @@ pub fn revise(
     }
     let new = std::str::from_utf8(&revision.text).map_err(|_| ReviseError::NotText)?;
     let texts = (rounds.text(panel.round), new);
+    let mut comments = panel.comments.clone();
+    for report in panel.members.iter().filter_map(|m| m.report.as_ref()) {
+        let checks = panel.checks.as_ref().map_or("", |checks| &checks.id);
+        Matters::of(&report.issues, checks).join(&mut comments);
+    }
     let (again, kept): (Vec<&Member>, Vec<&Member>) = panel
         .members
         .iter()
@@ -123,7 +129,7 @@ pub fn revise(
             let reads = bibliography
                 .as_ref()
                 .is_some_and(|(path, _)| may_cite(contract, member, path));
-            reads || is_concerned(contract, member, &panel.comments, texts)
+            reads || is_concerned(contract, member, &comments, texts)
         });
     let ids = |members: &[&Member]| members.iter().map(|m| m.id.clone()).collect::<Vec<_>>();
     let (again_ids, kept_ids) = (ids(&again), ids(&kept));
@@ -292,7 +298,7 @@ fn path_of_reply(rounds: &Rounds<'_>, round: usize) -> Option<ProjectPath> {
     rounds.path(round, &ProjectPath::parse(REPLY).ok()?)
 }
 
-/// Whether a revision concerns an agent: it has open comments, the words that addressed one are gone,
+/// Whether a revision concerns an agent: it has open comments for which no other agent answers, the words that addressed one are gone,
 /// or a section that it judges has changed.
 fn is_concerned(
     contract: &Contract,
@@ -306,7 +312,7 @@ fn is_concerned(
         let is_here = c.path.is_none() && c.status == Status::Addressed;
         is_here && now.find(c.last_quote()).is_empty()
     };
-    if own.any(|c| c.is_open() || is_undone(c)) {
+    if own.any(|c| c.is_asked() || is_undone(c)) {
         return true;
     }
     let step = contract.step(&member.id);

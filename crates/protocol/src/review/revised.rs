@@ -127,9 +127,9 @@ impl<'t> Revision<'t> {
         let there = found.min_by_key(|p| p.first.abs_diff(comment.written_line));
         let there: Vec<_> = there.iter().map(|p| before.bytes(&p.plain)).collect();
         let here: Vec<_> = comment
-            .passage
-            .iter()
+            .in_manuscript()
             .map(|p| after.bytes(&p.plain))
+            .into_iter()
             .collect();
         let own: Vec<usize> = here
             .iter()
@@ -231,12 +231,13 @@ pub fn changed_passages(old: &str, new: &str, concern: &Concern<'_>) -> Changes 
     let asked = concern
         .comments
         .iter()
-        .filter(|c| c.is_open() || is_undone(c));
+        .filter(|c| c.is_asked() || is_undone(c));
     for comment in asked {
         for at in revision.about(comment, &passages) {
             is_shown[at] = true;
         }
-        let here = comment.passage.iter().map(|p| passages.1.bytes(&p.plain));
+        let here = comment.in_manuscript().into_iter();
+        let here = here.map(|p| passages.1.bytes(&p.plain));
         shown.extend(here.flat_map(|bytes| revision.overlapping(&bytes)));
     }
     let hunks = || revision.hunks.iter().zip(&is_shown);
@@ -306,6 +307,13 @@ fn lines_in(text: &str) -> Vec<(usize, usize)> {
         found.push((first, last));
     }
     found
+}
+
+/// Whether a reply answers comments one by one, in sections that name them.
+pub fn is_by_comment(reply: &str) -> bool {
+    let document = Document::parse(reply);
+    let mut sections = document.sections().iter();
+    sections.any(|section| !ids_in(&section.title).is_empty())
 }
 
 /// The sections of a reply that name these comments, and what comes before the first section about

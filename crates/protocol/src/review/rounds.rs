@@ -5,14 +5,17 @@
 //! own. Ids of comments follow from the order of comments in these reports, so they never change.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-use quipu_contract::{Contract, FileRule, Form, Language, ProjectPath};
+use quipu_contract::{Contract, FileRule, Form, Language, PanelPart, ProjectPath};
 use serde::Serialize;
-use similar::{DiffOp, TextDiff};
+use similar::TextDiff;
 
+use super::checks::checks_of;
 use super::comment::{Cited, Severity, Status, WrittenComment};
+use super::matter::Matters;
 use super::passage::{Passage, Passages};
-use super::report::{Report, ReportFault};
+use super::report::{Report, ReportFault, parse_issues};
 use super::revise::REPLY;
 use super::revised::answers_to;
 
@@ -50,9 +53,24 @@ pub struct Comment {
     pub status: Status,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
-    /// The place of its words, or of those of its answer, in the current text.
+    /// The comment that answers for it: the panel joined the two in an earlier round.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joined_to: Option<String>,
+    /// The comments for which it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matter: Option<Matter>,
+    /// The place of its words, or of those of its answer, in the current text of its file.
     #[serde(skip)]
     pub passage: Option<Passage>,
+}
+
+/// Comments of several agents that say the same, as the report that weighed the panel joined them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Matter {
+    /// The ids of the other comments.
+    pub with: Vec<String>,
+    /// What that report says of all of them.
+    pub text: String,
 }
 
 /// The answer of the newest round to a comment.
@@ -81,12 +99,25 @@ impl Comment {
             text: written.text.clone(),
             status: Status::Open,
             answer: None,
+            joined_to: None,
+            matter: None,
             passage: None,
         }
     }
 
     pub fn is_open(&self) -> bool {
         self.status.is_open()
+    }
+
+    /// Whether it is open and no other comment answers for it. Such comments are answered, placed
+    /// and counted.
+    pub fn is_asked(&self) -> bool {
+        self.is_open() && self.joined_to.is_none()
+    }
+
+    /// The place of its words in the manuscript.
+    pub fn in_manuscript(&self) -> Option<&Passage> {
+        self.passage.as_ref().filter(|_| self.path.is_none())
     }
 
     /// The words that the newest entry about it cites.
@@ -127,13 +158,21 @@ impl Comment {
             let status = self.status.as_str();
             format!(" (round {}, {status}: {})", answer.round, answer.text)
         });
+        let matter = self.matter.as_ref().map(|matter| {
+            let (with, text) = (matter.with.join(", "), &matter.text);
+            match language {
+                Language::En => format!(" (one matter with {with}; answer for all: {text})"),
+                Language::Zh => format!("（与 {with} 是同一问题，请一并回应：{text}）"),
+            }
+        });
         format!(
-            "{} [{}] {} \"{}\": {}{}",
+            "{} [{}] {} \"{}\": {}{}{}",
             self.id,
             self.severity.as_str(),
             self.place(language),
             self.last_quote(),
             self.text,
+            matter.unwrap_or_default(),
             answer.unwrap_or_default()
         )
     }
@@ -146,6 +185,8 @@ pub struct Rounds<'c> {
     pub manuscript: Option<ProjectPath>,
     /// The texts of the manuscript, the current one last.
     texts: Vec<String>,
+    /// The comments that the panel joined in each earlier round.
+    matters: Vec<Matters>,
 }
 
 /// The report of an agent in one round.
@@ -166,13 +207,40 @@ impl<'c> Rounds<'c> {
             folder: contract.of_form(Form::Rounds).next(),
             manuscript: manuscript.clone(),
             texts: Vec::new(),
+            matters: Vec::new(),
         };
         if let Some(path) = &manuscript {
             let earlier = (1..).map_while(|number| read(&rounds.path(number, path)?));
             rounds.texts = earlier.collect();
             rounds.texts.extend(read(path));
         }
+        let weighed = rounds.weighed_path();
+        let checks = checks_of(contract).map_or_else(String::new, |checks| checks.id);
+        for round in 1..rounds.number() {
+            let path = weighed.as_ref().and_then(|path| rounds.path(round, path));
+            let text = path.and_then(|path| read(&path)).unwrap_or_default();
+            rounds
+                .matters
+                .push(Matters::of(&parse_issues(&text), &checks));
+        }
         rounds
+    }
+
+    /// The report that weighs the panel.
+    fn weighed_path(&self) -> Option<ProjectPath> {
+        let mut steps = self.contract.steps.iter();
+        let step = steps.find(|step| step.panel == Some(PanelPart::Weigh))?;
+        let mut binding = self.contract.binding();
+        binding.insert("unit".into(), step.name.clone());
+        let rule = self.contract.of_form(Form::Report).next()?;
+        ProjectPath::parse(rule.path.fill(&binding).as_literal()?).ok()
+    }
+
+    /// Joins the comments of an agent as the panel did at the end of some rounds.
+    pub(super) fn join(&self, rounds: Range<usize>, comments: &mut [Comment]) {
+        for matters in rounds.filter_map(|round| self.matters.get(round - 1)) {
+            matters.join(comments);
+        }
     }
 
     /// The number of the current round, from 1.
@@ -267,6 +335,29 @@ impl<'c> Rounds<'c> {
                     let status = comment.status.as_str();
                     fault(answer.line, format!("`{id}` is already {status}"));
                 }
+                Some(Comment {
+                    joined_to: Some(other),
+                    ..
+                }) => fault(
+                    answer.line,
+                    format!(
+                        "`{id}` is joined to `{other}`, which is answered for both: leave it out"
+                    ),
+                ),
+                Some(Comment {
+                    matter: Some(matter),
+                    ..
+                }) if answer.status == Status::Withdrawn => {
+                    answered.insert(id);
+                    fault(
+                        answer.line,
+                        format!(
+                            "`{id}` answers for {} too, which other agents wrote: it cannot be \
+                             withdrawn; set another status and say why",
+                            matter.with.join(", ")
+                        ),
+                    );
+                }
                 Some(_) if !answered.insert(id) => {
                     fault(answer.line, format!("`{id}` is answered twice"));
                 }
@@ -286,7 +377,7 @@ impl<'c> Rounds<'c> {
                 fault(answer.line, what);
             }
         }
-        let open = earlier.iter().filter(|c| c.is_open());
+        let open = earlier.iter().filter(|c| c.is_asked());
         let missing: Vec<&str> = open
             .map(|c| c.id.as_str())
             .filter(|id| !answered.contains(id))
@@ -330,11 +421,23 @@ impl<'c> Rounds<'c> {
         }
     }
 
-    /// Looks up the words of comments in the current manuscript, and the lines that comments on
+    /// Looks up the words of comments in the current texts, and the lines that comments on
     /// earlier texts mention.
-    pub fn place(&self, comments: &mut [Comment]) {
+    pub fn place(&self, comments: &mut [Comment], read: Read<'_>) {
         let current = self.number();
         let passages = Passages::of(self.text(current));
+        let others: BTreeSet<String> = comments.iter().filter_map(|c| c.path.clone()).collect();
+        let others: BTreeMap<String, String> = others
+            .into_iter()
+            .filter_map(|name| {
+                let text = read(&ProjectPath::parse(&name).ok()?)?;
+                Some((name, text))
+            })
+            .collect();
+        let others: BTreeMap<&str, Passages<'_>> = others
+            .iter()
+            .map(|(name, text)| (name.as_str(), Passages::of(text)))
+            .collect();
         let moved: Vec<LineMap> = (1..current)
             .map(|round| LineMap::between(self.text(round), self.text(current)))
             .collect();
@@ -350,7 +453,12 @@ impl<'c> Rounds<'c> {
                 answer.text = moved.renumber(&answer.text, language);
             }
         }
-        for comment in comments.iter_mut().filter(|c| c.path.is_none()) {
+        for comment in comments.iter_mut() {
+            let passages = match &comment.path {
+                None => Some(&passages),
+                Some(name) => others.get(name.as_str()),
+            };
+            let Some(passages) = passages else { continue };
             let line = comment.written_line;
             let found = passages.find(comment.last_quote());
             comment.passage = found
@@ -369,7 +477,8 @@ impl<'c> Rounds<'c> {
     }
 }
 
-/// The lines of an earlier text that are unchanged in the current one, counted from 1.
+/// The lines of an earlier text in the current one, counted from 1. Lines that were changed in place
+/// keep their order.
 struct LineMap(BTreeMap<usize, usize>);
 
 impl LineMap {
@@ -378,13 +487,9 @@ impl LineMap {
         let difference = TextDiff::from_slices(&old, &new);
         let mut lines = BTreeMap::new();
         for op in difference.ops() {
-            if let DiffOp::Equal {
-                old_index,
-                new_index,
-                len,
-            } = *op
-            {
-                lines.extend((0..len).map(|at| (old_index + at + 1, new_index + at + 1)));
+            let (old, new) = (op.old_range(), op.new_range());
+            if old.len() == new.len() {
+                lines.extend(old.zip(new).map(|(old, new)| (old + 1, new + 1)));
             }
         }
         LineMap(lines)
@@ -419,7 +524,7 @@ impl LineMap {
                 (Some(now), _) if *now == line => {}
                 (Some(now), Language::En) => result.push_str(&format!(" (now L{now})")),
                 (Some(now), Language::Zh) => result.push_str(&format!("（现 L{now}）")),
-                (None, Language::En) => result.push_str(" (changed since)"),
+                (None, Language::En) => result.push_str(" (changed)"),
                 (None, Language::Zh) => result.push_str("（已改）"),
             }
         }
@@ -433,11 +538,11 @@ mod tests {
 
     #[test]
     fn lines_that_a_comment_mentions_get_their_number_of_now() {
-        let moved = LineMap::between("a\nb\nc\n", "a\nnew\nb\nd\n");
+        let moved = LineMap::between("a\nb\nc\nd\ne\n", "a\nnew\nb\nC\nd\n");
         let en = |text: &str| moved.renumber(text, Language::En);
         assert_eq!(
-            en("See L1, L2 and L3."),
-            "See L1, L2 (now L3) and L3 (changed since)."
+            en("See L1, L2, L3 and L5."),
+            "See L1, L2 (now L3), L3 (now L4) and L5 (changed)."
         );
         assert_eq!(en("XL2, L2x, L and Lisp"), "XL2, L2x, L and Lisp");
         assert_eq!(

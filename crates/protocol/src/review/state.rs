@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::agree::{Known, find_faults, score_faults};
 use super::checks::{Checks, checks_comments, checks_of};
+use super::matter::follow;
 use super::report::{Author, Report, ReportFault, parse_report};
 use super::rounds::{Comment, Read, RoundReport, Rounds};
 use super::sum::{Conflict, Counted, Counts, Sum, sum_up};
@@ -133,7 +134,8 @@ pub fn panel_view(
         let reports = sources.rounds.reports(&checks.path, text.as_deref(), read);
         comments.extend(checks_comments(checks, &reports, contract.language));
     }
-    sources.rounds.place(&mut comments);
+    follow(&mut comments);
+    sources.rounds.place(&mut comments, read);
     let mut sum = sum_members(&members, &comments);
     // The rule needs all reports: one of 26 says nothing about the manuscript.
     let is_complete = members
@@ -257,11 +259,15 @@ impl Sources<'_> {
         };
         let mut read = ReadReports::default();
         let mut last = None;
+        // Comments are joined between two rounds.
+        let mut ended = 1;
         for RoundReport { round, text } in reports {
+            self.rounds.join(ended..*round, &mut read.comments);
+            ended = *round;
             // A report that the last revision did not concern belongs to an earlier round. It has
             // no open comments: an agent that has some must answer them.
             let is_same = last.replace(text.as_str()) == Some(text.as_str());
-            if is_same && read.report.is_some() && !read.comments.iter().any(Comment::is_open) {
+            if is_same && read.report.is_some() && !read.comments.iter().any(Comment::is_asked) {
                 continue;
             }
             let report = match parse_report(text, metrics, author) {
@@ -288,6 +294,8 @@ impl Sources<'_> {
                 read.comments = after;
             }
         }
+        let current = self.rounds.number();
+        self.rounds.join(ended..current, &mut read.comments);
         read
     }
 }
@@ -312,7 +320,7 @@ pub fn load_earlier(contract: &Contract, job: &PlannedJob<'_>, read: Read<'_>) -
     let reports = sources.rounds.reports(&output, None, read);
     let metrics = sources.metrics(job);
     let mut found = sources.read_reports(&job.job.step, job.step, &metrics, &reports, false);
-    sources.rounds.place(&mut found.comments);
+    sources.rounds.place(&mut found.comments, read);
     (!reports.is_empty()).then_some(Earlier {
         comments: found.comments,
         report: found.report,

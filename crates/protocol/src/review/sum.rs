@@ -52,7 +52,7 @@ pub struct Counts {
 impl Counts {
     pub fn of<'c>(comments: impl Iterator<Item = &'c Comment>) -> Counts {
         let mut counts = Counts::default();
-        for comment in comments.filter(|c| c.is_open()) {
+        for comment in comments.filter(|c| c.is_asked()) {
             match comment.severity {
                 Severity::Critical => counts.critical += 1,
                 Severity::Important => counts.important += 1,
@@ -144,7 +144,7 @@ fn hundredth(number: f64) -> f64 {
 fn shared_passages(comments: &[Comment]) -> Vec<SharedPassage> {
     let open: Vec<&Comment> = comments
         .iter()
-        .filter(|c| c.is_open() && c.passage.is_some())
+        .filter(|c| c.is_asked() && c.passage.is_some())
         .collect();
     let overlap = |a: &Comment, b: &Comment| match (&a.passage, &b.passage) {
         (Some(one), Some(other)) => a.agent != b.agent && a.path == b.path && one.overlaps(other),
@@ -182,7 +182,7 @@ fn shared_passages(comments: &[Comment]) -> Vec<SharedPassage> {
 
 /// The open comments that declare to oppose another open comment.
 fn declared_conflicts(comments: &[Comment]) -> Vec<Conflict> {
-    let open = || comments.iter().filter(|c| c.is_open());
+    let open = || comments.iter().filter(|c| c.is_asked());
     let declared = open().filter_map(|comment| {
         let other = opposed(&comment.text)?;
         let other = open().find(|c| c.id == other && c.agent != comment.agent)?;
@@ -224,6 +224,8 @@ mod tests {
             text: text.into(),
             status: Status::Open,
             answer: None,
+            joined_to: None,
+            matter: None,
             passage: Some(Passage {
                 first: at.start,
                 last: at.start,

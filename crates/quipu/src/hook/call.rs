@@ -956,15 +956,15 @@ mod tests {
             ),
             ("delete_files", r#"{"paths":["b.md","a.md"]}"#),
             ("editor", r#"{"path":"a.md","new_text":"two"}"#),
-            ("editor", r#"{"path":"a.md","new_text":"two","old_text":null}"#),
+            (
+                "editor",
+                r#"{"path":"a.md","new_text":"two","old_text":null}"#,
+            ),
             (
                 "editor",
                 r#"{"path":"a.md","new_text":"two","insert_line":1}"#,
             ),
-            (
-                "run_commands",
-                r#"{"commands":["ls","echo two > a.md"]}"#,
-            ),
+            ("run_commands", r#"{"commands":["ls","echo two > a.md"]}"#),
             ("saveFile", r#"{"where":"./a.md","data":"two"}"#),
             ("move", r#"{"from":"a.md","to":"b.md"}"#),
             ("rename_file", r#"{"src":"a.md","dst":"b.md"}"#),

@@ -163,11 +163,17 @@ fn render(panel: &PanelView, language: Language) -> String {
             ));
         }
     }
-    let open: Vec<&Comment> = panel.comments.iter().filter(|c| c.is_open()).collect();
+    let open: Vec<&Comment> = panel.comments.iter().filter(|c| c.is_asked()).collect();
     if !panel.comments.is_empty() {
-        let closed = panel.comments.len() - open.len();
+        let joined = panel.comments.iter().filter(|c| c.joined_to.is_some());
+        let joined = joined.count();
+        let closed = panel.comments.len() - joined - open.len();
+        let with = match joined {
+            0 => String::new(),
+            _ => format!(", {joined} joined to others"),
+        };
         text.push_str(&format!(
-            "\nround {}: {} open, {closed} resolved\n",
+            "\nround {}: {} open, {closed} resolved{with}\n",
             panel.round,
             count(open.len(), "comment"),
         ));
@@ -197,7 +203,7 @@ fn render(panel: &PanelView, language: Language) -> String {
 /// The number of open comments of an agent; nothing for none.
 fn open_of(panel: &PanelView, agent: &str) -> String {
     let own = panel.comments.iter().filter(|c| c.agent == agent);
-    match own.filter(|c| c.is_open()).count() {
+    match own.filter(|c| c.is_asked()).count() {
         0 => String::new(),
         open => open.to_string(),
     }

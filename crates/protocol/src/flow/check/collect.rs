@@ -17,6 +17,8 @@ pub struct Collected {
     pub faults: Vec<String>,
     /// Warnings: suspicious, but accepted.
     pub warnings: Vec<String>,
+    /// The marker that the agent's answer lacks at its end, if there is an answer and no file.
+    pub unfinished: Option<String>,
 }
 
 /// Collects the declared outputs from a folder. Other files are listed in `dropped` and left there.
@@ -75,6 +77,9 @@ fn take_message(job: &PlannedJob<'_>, message: Option<&str>, collected: &mut Col
         || marker_of(output.path.as_str(), &text).is_some_and(|m| output.markers.contains(&m))
     {
         collected.files.push(((*output).clone(), text.into_bytes()));
+    } else if let Some(marker) = output.markers.first() {
+        // Text after the marker, or none: the answer may have been cut off.
+        collected.unfinished = Some(marker.clone());
     }
 }
 

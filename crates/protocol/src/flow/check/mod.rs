@@ -47,7 +47,14 @@ pub fn find_faults(
     let Findings { faults, .. } = &mut findings;
     for output in job.required() {
         if !collected.files.iter().any(|(o, _)| o.path == output.path) {
-            faults.push(format!("`{}` was not written", output.path));
+            let path = &output.path;
+            faults.push(match &collected.unfinished {
+                None => format!("`{path}` was not written"),
+                Some(marker) => format!(
+                    "`{path}` was not written, and the answer is not its whole text: the very last \
+                     line must be <!-- {marker} -->"
+                ),
+            });
         }
     }
     for (output, bytes) in &collected.files {

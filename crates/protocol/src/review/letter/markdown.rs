@@ -55,12 +55,7 @@ fn heading(letter: &Letter<'_>) -> String {
         .iter()
         .map(|severity| format!("{} {}", open.get(*severity), letter.severity(*severity)))
         .collect();
-    let closed = letter
-        .panel
-        .comments
-        .iter()
-        .filter(|c| !c.is_open())
-        .count();
+    let closed = letter.resolved().count();
     let _ = writeln!(
         text,
         "**{}:** {}; {closed} {}",
@@ -147,7 +142,7 @@ fn entry(letter: &Letter<'_>, comment: &Comment) -> String {
             letter.say("Round", "轮次"),
             answer.round,
             letter.status(comment.status),
-            line(&answer.text)
+            line(&letter.answer(comment).unwrap_or_default())
         )
     });
     format!(
@@ -180,17 +175,13 @@ fn conflicts(letter: &Letter<'_>, text: &mut String) {
 }
 
 fn resolved(letter: &Letter<'_>, text: &mut String) {
-    let closed: Vec<&Comment> = letter
-        .panel
-        .comments
-        .iter()
-        .filter(|c| !c.is_open())
-        .collect();
-    if closed.is_empty() {
+    if letter.resolved().next().is_none() {
         return;
     }
     let _ = writeln!(text, "\n## {}\n", letter.say("Resolved", "已解决"));
-    for comment in closed {
+    let joined = letter.panel.comments.iter();
+    let joined = joined.filter(|c| !c.is_open() && c.joined_to.is_some());
+    for comment in letter.resolved().chain(joined) {
         let _ = writeln!(text, "- {}", entry(letter, comment));
     }
 }

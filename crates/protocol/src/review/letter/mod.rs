@@ -94,8 +94,9 @@ impl Letter<'_> {
         let mut points = Vec::new();
         let mut placed: Vec<&str> = Vec::new();
         for issue in self.weighed.iter().flat_map(|report| &report.issues) {
-            let comments: Vec<&Comment> =
-                open().filter(|c| issue.comments.contains(&c.id)).collect();
+            let names = |id: &String| issue.comments.contains(id);
+            let is_of = |c: &&Comment| names(&c.id) || c.joined_to.as_ref().is_some_and(names);
+            let comments: Vec<&Comment> = open().filter(is_of).collect();
             placed.extend(comments.iter().map(|c| c.id.as_str()));
             if !comments.is_empty() {
                 points.push(Point {
@@ -106,12 +107,14 @@ impl Letter<'_> {
                 });
             }
         }
-        for comment in open().filter(|c| !placed.contains(&c.id.as_str())) {
+        let others = || open().filter(|c| !placed.contains(&c.id.as_str()));
+        for comment in others().filter(|c| c.is_asked()) {
+            let joined = others().filter(|c| c.joined_to.as_ref() == Some(&comment.id));
             points.push(Point {
                 number: 0,
                 severity: comment.severity,
-                text: None,
-                comments: vec![comment],
+                text: comment.matter.as_ref().map(|matter| matter.text.clone()),
+                comments: std::iter::once(comment).chain(joined).collect(),
             });
         }
         points.sort_by_key(|point| (point.severity, point.comments[0].line));
@@ -131,6 +134,21 @@ impl Letter<'_> {
         title
             .or(checks.map(|checks| &checks.title))
             .unwrap_or(&comment.agent)
+    }
+
+    /// The words of a comment's newest answer. They are given once, where several comments share them.
+    pub fn answer(&self, comment: &Comment) -> Option<String> {
+        let text = &comment.answer.as_ref()?.text;
+        Some(match &comment.joined_to {
+            None => text.clone(),
+            Some(id) => format!("{} {id}", self.say("see", "见")),
+        })
+    }
+
+    /// The comments that are no longer open. Those that were joined to others count with them.
+    pub fn resolved(&self) -> impl Iterator<Item = &Comment> {
+        let all = self.panel.comments.iter();
+        all.filter(|c| !c.is_open() && c.joined_to.is_none())
     }
 
     pub fn place(&self, comment: &Comment) -> String {

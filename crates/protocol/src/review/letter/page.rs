@@ -83,12 +83,7 @@ fn result(letter: &Letter<'_>, html: &mut String) {
             )
         })
         .collect();
-    let closed = letter
-        .panel
-        .comments
-        .iter()
-        .filter(|c| !c.is_open())
-        .count();
+    let closed = letter.resolved().count();
     let overall = letter.panel.sum.as_ref().map(|sum| {
         format!(
             " · {} {:.1} / 5",
@@ -237,8 +232,8 @@ fn marks(letter: &Letter<'_>) -> Vec<(Range<usize>, Severity)> {
         .panel
         .comments
         .iter()
-        .filter(|c| c.is_open() && c.path.is_none())
-        .filter_map(|c| Some((passages.bytes(&c.passage.as_ref()?.plain), c.severity)))
+        .filter(|c| c.is_open())
+        .filter_map(|c| Some((passages.bytes(&c.in_manuscript()?.plain), c.severity)))
         .collect();
     marks.sort_by_key(|(range, _)| range.start);
     let mut joined: Vec<(Range<usize>, Severity)> = Vec::new();
@@ -289,7 +284,7 @@ fn note(letter: &Letter<'_>, comment: &Comment, html: &mut String) {
             letter.say("round", "轮次"),
             answer.round,
             letter.status(comment.status),
-            escaped(&answer.text)
+            escaped(&letter.answer(comment).unwrap_or_default())
         )
     });
     let _ = writeln!(
