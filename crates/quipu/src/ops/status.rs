@@ -28,6 +28,8 @@ pub struct Status {
 
 /// Maximum number of free files listed; the rest is counted.
 const FREE_SHOWN: usize = 10;
+/// Maximum number of other files listed per kind; the rest is counted. `--files` lists all.
+const SHOWN: usize = 20;
 
 impl Operate for Status {
     const NAME: &'static str = "status";
@@ -41,7 +43,7 @@ impl Operate for Status {
             let Loss { what, help } = loss;
             text.push_str(&format!("  flagged  {what}\n           help  {help}\n"));
         }
-        report.render_scan(&mut text);
+        report.render_scan(&mut text, self.files);
         report.render_shared(&mut text);
         report.render_rest(&mut text, self.files);
         if !self.files {
@@ -165,12 +167,15 @@ impl Report {
     }
 
     /// Adopted and flagged edits, and edits that conflicted with a commit.
-    fn render_scan(&self, text: &mut String) {
+    fn render_scan(&self, text: &mut String, with_files: bool) {
         let scan = &self.scan;
-        for adopted in &scan.adopted {
+        let most = if with_files { usize::MAX } else { SHOWN };
+        for adopted in scan.adopted.iter().take(most) {
             text.push_str(&format!("  adopted  {} ({})\n", adopted.path, adopted.how));
         }
-        for file in scan.flagged() {
+        text.push_str(&render_more(scan.adopted.len(), most));
+        let flagged: Vec<&FileStatus> = scan.flagged().collect();
+        for file in flagged.iter().take(most) {
             let flag = file.flag.as_ref().expect("flagged files have a flag");
             let line = flag.line.map(|l| format!(", line {l}")).unwrap_or_default();
             text.push_str(&format!(
@@ -180,12 +185,11 @@ impl Report {
                 file.remedy()
             ));
         }
-        let is_loss = |f: &&FileStatus| f.flag.as_ref().is_some_and(Flag::is_loss);
-        let losses: Vec<&str> = scan
-            .flagged()
-            .filter(is_loss)
-            .map(|f| f.path.as_str())
-            .collect();
+        text.push_str(&render_more(flagged.len(), most));
+        let losses = flagged
+            .iter()
+            .filter(|f| f.flag.as_ref().is_some_and(Flag::is_loss));
+        let losses: Vec<&str> = losses.map(|f| f.path.as_str()).collect();
         if losses.len() > 1 {
             text.push_str(&format!(
                 "  all {} state files at once\n           help  {}\n",
@@ -193,12 +197,13 @@ impl Report {
                 repair_losses(&losses)
             ));
         }
-        for path in &scan.waiting {
+        for path in scan.waiting.iter().take(most) {
             text.push_str(&format!(
                 "  waiting  {path}: edited here, and not yet accepted by the shared store\n"
             ));
         }
-        for kept in &scan.kept {
+        text.push_str(&render_more(scan.waiting.len(), most));
+        for kept in scan.kept.iter().take(most) {
             let (path, seq) = (&kept.path, kept.seq);
             text.push_str(&format!(
                 "  conflict {path}: an external edit conflicted with commit @{seq}, which keeps a \
@@ -206,6 +211,7 @@ impl Report {
                 kept_at(kept)
             ));
         }
+        text.push_str(&render_more(scan.kept.len(), most));
     }
 
     fn render_shared(&self, text: &mut String) {
@@ -219,10 +225,12 @@ impl Report {
 
     /// Files that cannot be read, leases, and the lists of files.
     fn render_rest(&self, text: &mut String, with_files: bool) {
-        for (path, why) in &self.scan.strange {
+        let most = if with_files { usize::MAX } else { SHOWN };
+        for (path, why) in self.scan.strange.iter().take(most) {
             let (path, why) = (in_one_line(path), in_one_line(why));
             text.push_str(&format!("  strange  {path}: {why}\n"));
         }
+        text.push_str(&render_more(self.scan.strange.len(), most));
         for lease in &self.leases {
             let paths = lease.paths.join(", ");
             let (holder, until) = (&lease.holder, &lease.until);
@@ -277,6 +285,14 @@ impl Report {
             }
         }
         json
+    }
+}
+
+/// Counts the files that a list leaves out, and names the command that lists them.
+fn render_more(all: usize, most: usize) -> String {
+    match all.saturating_sub(most) {
+        0 => String::new(),
+        more => format!("           … and {more} more: quipu status --files\n"),
     }
 }
 
