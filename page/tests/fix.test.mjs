@@ -155,6 +155,64 @@ test('a failed step waits for a person, once, with what it blocks folded', async
   assert.deepEqual(wrong, []);
 });
 
+const BROKEN = `
+[agents.broken]
+via = "command"
+program = "/bin/sh"
+args = ["-c", "printf '\\\\033[31mreading\\\\033[0m\\\\n'; echo no key for the model >&2; exit 1"]
+`;
+test('a failed step says what the agent printed, and is tried again by the same agent', async () => {
+  const { page, at, wrong } = await stage(() => {
+    const made = book();
+    made.quipu('approve', 'approve-outline');
+    made.write('quipu.toml', `${made.read('quipu.toml')}${BROKEN}`);
+    made.quipu('trust', '--yes');
+    made.try('run', '--step', 'research', '--unit', 'ch01', '--by', 'broken');
+    made.try('run', '--step', 'research', '--unit', 'ch02', '--by', 'command:sh -c "exit 1"');
+    return made;
+  });
+  const cause = (chapter) => page.locator('.cause', { has: page.getByRole('link', { name: `research · ${chapter}`, exact: true }) });
+  const dialog = page.getByRole('dialog');
+  await cause('ch01').getByText("the agent's program stopped with an error (exit code 1): no key for the model").waitFor();
+  // Two pipes have no order.
+  assert.deepEqual((await cause('ch01').locator('.said').textContent()).split('\n').sort(), ['no key for the model', 'reading']);
+  await cause('ch01').getByRole('button', { name: /^Try again/ }).click();
+  assert.equal(await dialog.getByLabel('Agent').inputValue(), 'broken');
+  await page.keyboard.press('Escape');
+  await cause('ch02').getByText('The agent (command) printed nothing.').waitFor();
+  await cause('ch02').getByRole('button', { name: /^Try again/ }).click();
+  await dialog.getByText('This page cannot start it').waitFor();
+  assert.equal(await dialog.getByLabel('Agent').inputValue(), '', 'a rehearsal is not a second try');
+  assert.ok(await dialog.getByRole('button', { name: 'Run', exact: true }).isDisabled());
+  await accessible(page, 'the question for an agent');
+  await dialog.getByLabel('Agent').selectOption('rehearse');
+  await dialog.getByText(/tokens to read/).waitFor();
+  await page.keyboard.press('Escape');
+  await at('flow', { step: 'research', unit: 'ch01' });
+  await page.locator('.panel .said', { hasText: 'no key for the model' }).first().waitFor();
+  await page.getByRole('tab', { name: 'Transcript' }).click();
+  await page.locator('.transcript').getByText('no key for the model').first().waitFor();
+  assert.equal(await page.locator('.transcript').getByText('You are the Researcher').first().isVisible(), false, 'the brief is folded');
+  assert.deepEqual(wrong, []);
+});
+
+test('each tab is a step of the history', async () => {
+  const { page, at, wrong } = await stage(book);
+  const chosen = (name) => page.getByRole('tab', { name, selected: true }).waitFor();
+  await at('flow');
+  await at('flow', { step: 'outline' });
+  for (const name of ['Brief', 'Overview', 'Transcript']) { await page.getByRole('tab', { name }).click(); await chosen(name); }
+  for (const name of ['Overview', 'Brief', 'Overview']) { await page.goBack(); await chosen(name); }
+  await page.goBack();
+  await page.locator('.panel').waitFor({ state: 'detached' });
+  await at('memory', { path: 'outline-draft.md' });
+  await page.getByRole('tab', { name: 'Source' }).click();
+  await chosen('Source');
+  await page.goBack();
+  await chosen('Read');
+  assert.deepEqual(wrong, []);
+});
+
 test('a flow without units is not done', async () => {
   const { page, wrong } = await stage(unitless);
   await page.getByText('No unit is declared yet').waitFor();

@@ -27,12 +27,14 @@ describe('five tasks', { concurrency: 2 }, () => {
 test('find why the book stopped, and get it going', async () => {
   const { page, quipu, wrong } = await stage(stopped);
   const cause = (chapter) => page.locator('.cause', { has: page.getByRole('link', { name: `research · ${chapter}`, exact: true }) });
-  await cause('ch01').getByText('exit code 1').waitFor();
+  await cause('ch01').getByText("the agent's program stopped with an error (exit code 1)").waitFor();
   await cause('ch01').getByRole('link', { name: 'What the agent did' }).click();
   await page.getByRole('tab', { name: 'Transcript', selected: true }).waitFor();
   await page.getByRole('link', { name: 'Now', exact: true }).click();
   for (const chapter of ['ch01', 'ch02']) {
     await cause(chapter).getByRole('button', { name: /^Try again/ }).click();
+    // The agent that failed was described on the command line only.
+    await page.getByRole('dialog').getByLabel('Agent').selectOption('rehearse');
     await page.getByRole('dialog').getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await cause(chapter).waitFor({ state: 'detached' });

@@ -34,13 +34,15 @@ test('a sentence of the engine is said in Chinese, with its names and paths', as
   assert.equal(said('`drafts/ch01.md` does not end with FINAL or DRAFT'), '`drafts/ch01.md` 没有以 FINAL or DRAFT 结尾');
   assert.equal(said('2 objections: `a` says no (after round 3)'), '2 条异议：`a` says no（第 3 轮之后）');
   assert.equal(said('memory says left, the text shows the right hand in use'), '记忆写的是left，文中用的是另一只手');
-  assert.equal(said('3 failures in a row: `a.md` was not written\nthe agent reports: ended with exit code 1'), '连续失败 3 次：`a.md` 没有写出\n智能体报告：以退出码 1 结束');
+  assert.equal(said('3 failures in a row: `a.md` was not written\nthe agent reports: ended with exit code 1'), '连续失败 3 次：`a.md` 没有写出\n智能体的程序出错而中止（退出码 1）');
   assert.equal(said('something of an agent'), 'something of an agent');
   assert.equal(own(['write', '写作']), '写作');
   switchLanguage();
   assert.equal(said('`a` is new'), '`a` is new');
-  for (const [pattern, chinese] of SENTENCES) {
+  assert.equal(said('2 failures in a row: `a.md` was not written\nthe agent reports: ended with exit code 1'), '2 failures in a row: `a.md` was not written\nthe agent\'s program stopped with an error (exit code 1)');
+  assert.equal(said('the agent reports: stopped early: exit code 2: no key'), 'the agent\'s program stopped with an error (exit code 2): no key');
+  for (const [pattern, ...texts] of SENTENCES) {
     const groups = new RegExp(`${pattern.source}|`, pattern.flags).exec('').length - 1;
-    for (const [, nth] of chinese.matchAll(/\{(\d)\}/g)) assert.ok(Number(nth) < groups, chinese);
+    for (const text of texts) for (const [, nth] of text.matchAll(/\{(\d)\}/g)) assert.ok(Number(nth) < groups, text);
   }
 });

@@ -1,5 +1,6 @@
 // The engine's own sentences in Chinese: reasons of jobs, flags of files, answers of judges. The engine
 // writes them in English, because agents read them; names, paths and quotations in them stay as they are.
+// A third text says in plainer English what the engine says in terms of programs.
 
 import { language } from './words.js';
 
@@ -15,6 +16,8 @@ const SENTENCES = [
   [/^excused: (.+)$/s, '不再等它：{0}'],
   [/^(\d+) failures in a row: (.+)$/s, '连续失败 {0} 次：{1}'],
   [/^`(.+)` was not written$/, '`{0}` 没有写出'],
+  [/^the agent reports: ended with exit code (\d+)$/, '智能体的程序出错而中止（退出码 {0}）', "the agent's program stopped with an error (exit code {0})"],
+  [/^the agent reports: stopped early: exit code (\d+): (.+)$/, '智能体的程序出错而中止（退出码 {0}）：{1}', "the agent's program stopped with an error (exit code {0}): {1}"],
   [/^the agent reports: (.+)$/, '智能体报告：{0}'],
   [/^ended with exit code (\d+)$/, '以退出码 {0} 结束'],
   [/^`(.+)` has (\d+) words; (\d+) to (\d+) are required\. (.+)$/, '`{0}` 有 {1} 词，要求 {2} 到 {3} 词。{4}'],
@@ -67,11 +70,12 @@ const SENTENCES = [
 
 /** Returns a sentence of the engine in the page's language; one that is not known stays as it is. */
 export function said(text) {
-  if (language() !== 'zh' || typeof text !== 'string') return text;
-  for (const [pattern, chinese] of SENTENCES) {
-    const found = pattern.exec(text);
+  if (typeof text !== 'string') return text;
+  for (const [pattern, chinese, plain] of SENTENCES) {
+    const own = language() === 'zh' ? chinese : plain;
+    const found = own && pattern.exec(text);
     // A reason may hold another one.
-    if (found) return chinese.replace(/\{(\d)\}/g, (_, nth) => said(found[Number(nth) + 1] ?? '')).trim();
+    if (found) return own.replace(/\{(\d)\}/g, (_, nth) => said(found[Number(nth) + 1] ?? '')).trim();
   }
   const lines = text.split('\n');
   return lines.length > 1 ? lines.map(said).join('\n') : text;

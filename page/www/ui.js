@@ -172,19 +172,21 @@ export function useInSight(chosen) {
   return row;
 }
 
+/** Each choice is a step of the browser's history, in every view. */
 export function Tabs({ of, chosen, onChoose, label }) {
   const row = useInSight(chosen);
+  const choose = (name) => { if (name !== chosen) onChoose(name); };
   const move = (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
     const at = of.findIndex(([name]) => name === chosen);
     const [name] = of[(at + step + of.length) % of.length];
-    onChoose(name);
+    choose(name);
     event.currentTarget.querySelector(`[data-tab="${name}"]`)?.focus();
   };
   return html`<div class="tabs" role="tablist" ref=${row} aria-label=${label} onKeyDown=${move}>${of.map(([name, said]) => html`
     <button role="tab" type="button" data-tab=${name} aria-selected=${name === chosen} tabIndex=${name === chosen ? 0 : -1}
-      onClick=${() => onChoose(name)}>${said}</button>`)}</div>`;
+      onClick=${() => choose(name)}>${said}</button>`)}</div>`;
 }
 
 /** A question over the page. Escape and a click beside it say no. */

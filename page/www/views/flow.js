@@ -4,7 +4,7 @@ import { html, useLayoutEffect, useRef } from '../vendor/preact.js';
 import { Elapsed, Empty, FileLink, Hint, Sentence, Shown, Sign, StateTag, Tabs, When, count, go, useGet } from '../ui.js';
 import { useRoving } from '../keys.js';
 import { Decide, decides, jobAt, named } from './decide.js';
-import { RunButton } from './run.js';
+import { Printed, RunButton } from './run.js';
 import { own, said } from '../sentences.js';
 import { t } from '../words.js';
 
@@ -43,8 +43,8 @@ function Overview({ data, query }) {
   return html`<p>${own(job.about)}</p>
     <p class="row wrap"><${StateTag} state=${job.state} /> ${job.through.length > 0 && html`<span class="small muted">← ${job.through.join(', ')}</span>`}</p>
     ${decides(job) && html`<${Decide} job=${job} />`}
-    ${runs(job) && html`<div class="buttons"><${RunButton} job=${job} main=${!decides(job)} again=${job.state === 'done'} label=${t(`run.${job.state}`)} /></div>`}
-    ${job.why.length > 0 && html`<h3>${t('job.why')}</h3><ul>${job.why.map((line) => html`<li><${Sentence} of=${said(line)} /></li>`)}</ul>`}
+    ${runs(job) && html`<div class="buttons"><${RunButton} job=${job} main=${!decides(job)} again=${job.state === 'done'} agent=${data.failure?.agent} label=${t(`run.${job.state}`)} /></div>`}
+    ${job.why.length > 0 && html`<h3>${t('job.why')}</h3><ul>${job.why.map((line) => html`<li><${Sentence} of=${said(line)} /></li>`)}</ul><${Printed} of=${data.failure} />`}
     ${job.outputs.length > 0 && html`<h3>${t('job.outputs')}</h3><ul>${job.outputs.map((path) => html`<li><${FileLink} path=${path} /></li>`)}</ul>`}
     ${(verdict || note) && html`<h3>${t('job.verdict')}</h3>
       <p>${t(`ruling.${verdict?.ruling ?? note?.ruling}`)}${note?.agent && ` · ${note.agent}`}${note?.usage && ` · ${count(note.usage.input)} + ${count(note.usage.output)} ${t('tokens')}`}
@@ -64,13 +64,17 @@ function Transcript({ lines }) {
   useLayoutEffect(() => { if (box.current && follows.current) box.current.scrollTop = box.current.scrollHeight; }, [lines]);
   const scrolled = ({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => { follows.current = scrollHeight - scrollTop - clientHeight < 40; };
   if (!lines?.length) return html`<${Empty}>${t('job.notranscript')}</${Empty}>`;
-  return html`<ol class="transcript" ref=${box} tabIndex="0" onScroll=${scrolled}>${lines.map((line) => html`<li><span class="who">${line.who}${line.ms != null && html` <span class="muted">${(line.ms / 1000).toFixed(1)} s</span>`}</span><pre>${line.text}</pre></li>`)}</ol>`;
+  return html`<ol class="transcript" ref=${box} tabIndex="0" onScroll=${scrolled}>${lines.map((line) => {
+    const who = html`<span class="who">${line.who}${line.ms != null && html` <span class="muted">${(line.ms / 1000).toFixed(1)} s</span>`}</span>`;
+    // The brief has a tab of its own; here it would hide what the agent said.
+    return line.who === 'brief' ? html`<li><details><summary>${who}</summary><pre>${line.text}</pre></details></li>` : html`<li>${who}<pre>${line.text}</pre></li>`;
+  })}</ol>`;
 }
 
 function Job({ query }) {
   const job = useGet('job', { step: query.step, unit: query.unit, attempt: query.attempt });
   const tab = query.tab ?? 'overview';
-  const choose = (name) => go('flow', { ...query, tab: name }, { replace: true });
+  const choose = (name) => go('flow', { ...query, tab: name });
   const close = () => go('flow', {});
   return html`<aside class="panel" aria-label=${query.step}>
     <div class="row spread"><h2>${t(`step.${query.step}`)}${query.unit && ` · ${query.unit}`}</h2><button type="button" class="plain" onClick=${close}>${t('close')} ✕</button></div>

@@ -167,7 +167,7 @@ function File({ query, project }) {
         ${data.flag && html`<${Flagged} path=${data.path} open=${true} />`}
         ${project.has.flow && html`<${Decisions} path=${data.path} />`}
         <${History} query=${query} file=${data} />
-        <${Tabs} label=${data.path} chosen=${tab} onChoose=${(name) => go('memory', { ...query, tab: name, line: name === 'source' || name === 'blame' ? query.line : undefined }, { replace: true })} of=${tabs} />
+        <${Tabs} label=${data.path} chosen=${tab} onChoose=${(name) => go('memory', { ...query, tab: name, line: name === 'source' || name === 'blame' ? query.line : undefined })} of=${tabs} />
         <div role="tabpanel" class="body">${{
           read: () => (data.is_picture ? html`<${Picture} path=${data.path} at=${query.at} />` : asTree ? html`<${Markdown} tree=${data.tree} />` : null),
           source: () => (data.version === null ? html`<${Empty}>${t('file.never')}</${Empty}>` : data.is_text ? html`<${Lines} path=${data.path} at=${query.at} line=${query.line} />` : html`<${Empty}>${t('binary')} ${t('bytes', count(data.bytes))}</${Empty}>`),

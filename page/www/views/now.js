@@ -6,7 +6,7 @@ import { Card, Elapsed, Empty, Fault, FileLink, Hint, Sentence, Shell, Shown, Si
 import { Decide, Decision, decides, isPath, jobAt, named } from './decide.js';
 import { Flagged } from './flagged.js';
 import { Proposals } from './learned.js';
-import { PageRun, RunButton } from './run.js';
+import { PageRun, Printed, RunButton } from './run.js';
 import { own, said } from '../sentences.js';
 import { t } from '../words.js';
 
@@ -31,8 +31,9 @@ const MANY = 24;
 const Cause = ({ job }) => html`<li class="cause">
   <div class="row wrap"><${StateTag} state=${job.state} /><a href=${jobAt(job)}><strong>${named(job)}</strong></a> ${job.title && html`<span class="muted">${own(job.title)}</span>`}</div>
   ${job.why.slice(0, 4).map((line) => html`<p class="small"><${Sentence} of=${said(line)} /></p>`)}
+  <${Printed} of=${job.failure} />
   ${decides(job) && html`<${Decide} job=${job} />`}
-  ${job.retry && !job.objects && html`<div class="buttons"><${RunButton} job=${job} main=${true} label=${t('run.failed.again')} /><a class="button" href=${jobAt(job, 'transcript')}>${t('now.transcript')}</a></div><${Shell} of=${job.retry} />`}
+  ${job.retry && !job.objects && html`<div class="buttons"><${RunButton} job=${job} agent=${job.failure?.agent} main=${true} label=${t('run.failed.again')} /><a class="button" href=${jobAt(job, 'transcript')}>${t('now.transcript')}</a></div><${Shell} of=${job.retry} />`}
   ${job.blocks?.all > 0 && html`<details><summary>${t('now.blocks', count(job.blocks.all))}</summary>
     <ul class="plainlist columns3">${job.blocks.shown.map((one) => html`<li><a href=${jobAt(one)}>${named(one)}</a></li>`)}</ul>
     ${job.blocks.all > job.blocks.shown.length && html`<p class="small muted">${t('and.more', count(job.blocks.all - job.blocks.shown.length))}</p>`}</details>`}

@@ -6,6 +6,8 @@ import { Card, Dialog, Elapsed, Empty, Fault, Shown, count, useAct, useData, use
 import { jobAt, named } from './decide.js';
 import { t } from '../words.js';
 
+/** What colours a terminal. */
+const COLOURS = /\u001b\[[0-9;?]*[A-Za-z]/g;
 const KEY = 'quipu.agent';
 const usual = () => { try { return localStorage.getItem(KEY) ?? 'rehearse'; } catch { return 'rehearse'; } };
 const keep = (name) => { try { localStorage.setItem(KEY, name); } catch { /* a private window keeps nothing */ } };
@@ -21,34 +23,44 @@ function Cost({ estimate }) {
   }}</${Shown}>`;
 }
 
-function Form({ job, stale, again, agents, onClose }) {
+function Form({ job, stale, again, agent, agents, onClose }) {
   const { busy, error, act } = useAct();
-  const [by, setBy] = useState(() => (agents.some((one) => one.name === usual() && one.found) ? usual() : 'rehearse'));
+  // The agent that did it last does it again; if this page cannot start it, a person chooses.
+  const [by, setBy] = useState(() => { const first = agent ?? usual(); return agents.some((one) => one.name === first && one.found) ? first : agent ? '' : 'rehearse'; });
   const [jobs, setJobs] = useState('1');
   const wants = { by, step: job?.step, unit: job?.unit ?? undefined, again: again || undefined };
-  const estimate = useData(() => get('estimate', wants), [JSON.stringify(wants)], { live: false });
+  const estimate = useData(() => (by ? get('estimate', wants) : Promise.resolve(null)), [JSON.stringify(wants)], { live: false });
   const send = async (event) => {
     event.preventDefault();
     keep(by);
     if (await act(() => post('run', { ...wants, again: Boolean(again), stale: Boolean(stale), jobs: Number(jobs) }))) onClose();
   };
   return html`<form class="fields" onSubmit=${send}>
-    <label>${t('run.by')}<select value=${by} onChange=${(e) => setBy(e.target.value)}>${agents.map((one) => html`<option value=${one.name} disabled=${!one.found}>${one.name}${one.name === 'rehearse' ? ` (${t('run.offline')})` : one.about ? ` (${one.about})` : ''}${one.found ? '' : `: ${t('run.absent')}`}</option>`)}</select></label>
+    <label>${t('run.by')}<select required value=${by} onChange=${(e) => setBy(e.target.value)}>${!by && html`<option value="">${t('run.pick')}</option>`}${agents.map((one) => html`<option value=${one.name} disabled=${!one.found}>${one.name}${one.name === 'rehearse' ? ` (${t('run.offline')})` : one.about ? ` (${one.about})` : ''}${one.found ? '' : `: ${t('run.absent')}`}</option>`)}</select></label>
+    ${!by && html`<p class="notice">${t('run.notlisted', agent)}</p>`}
     ${!job && html`<label>${t('run.parallel')}<input type="number" min="1" max="8" value=${jobs} onInput=${(e) => setJobs(e.target.value)} /></label>`}
-    <section aria-label=${t('run.expected')}><h3>${t('run.expected')}</h3><${Cost} estimate=${estimate} /></section>
+    ${by && html`<section aria-label=${t('run.expected')}><h3>${t('run.expected')}</h3><${Cost} estimate=${estimate} /></section>`}
     <p class="small muted">${t('run.how')}</p>
     <${Fault} error=${error} />
-    <div class="buttons"><button class="main" disabled=${busy || estimate.loading || estimate.data?.jobs.length === 0}>${t('run.do')}</button><button type="button" onClick=${onClose}>${t('cancel')}</button></div></form>`;
+    <div class="buttons"><button class="main" disabled=${busy || !by || estimate.loading || estimate.data?.jobs.length === 0}>${t('run.do')}</button><button type="button" onClick=${onClose}>${t('cancel')}</button></div></form>`;
+}
+
+/** The last lines that the program of a failed attempt printed. */
+export function Printed({ of }) {
+  if (!of?.printed) return null;
+  const { agent, printed } = of;
+  if (printed.length === 0) return html`<p class="small muted">${t('failure.silent', agent)}</p>`;
+  return html`<p class="small">${t('failure.printed', agent)}</p><p class="said">${printed.join('\n').replace(COLOURS, '')}</p>`;
 }
 
 /** A button that starts one job, all stale jobs, or everything that is ready. It costs first, and asks. */
-export function RunButton({ job, stale, again, label, main }) {
+export function RunButton({ job, stale, again, agent, label, main }) {
   const [asking, setAsking] = useState(false);
   const known = useGet('run');
   const running = known.data?.run?.running;
   return html`<button type="button" class=${main ? 'main' : ''} disabled=${running} title=${running ? t('run.busy') : undefined} onClick=${() => setAsking(true)}>${label} …</button>
     ${asking && known.data && html`<${Dialog} title=${job ? `${label}: ${named(job)}` : label} onClose=${() => setAsking(false)}>
-      <${Form} job=${job} stale=${stale} again=${again} agents=${known.data.agents} onClose=${() => setAsking(false)} /></${Dialog}>`}`;
+      <${Form} job=${job} stale=${stale} again=${again} agent=${agent} agents=${known.data.agents} onClose=${() => setAsking(false)} /></${Dialog}>`}`;
 }
 
 /** Says what an event of a run means; a line that is none is shown as it is. */

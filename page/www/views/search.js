@@ -9,7 +9,7 @@ const PATHS = 8;
 const PASSAGES = 6;
 
 /** Milliseconds without a key before paths are looked up, and before files are read. */
-const SOON = 100;
+const SOON = 60;
 const LATER = 400;
 
 /** One kind of finds: asked by itself, so that a slow one keeps no other waiting. A question that nobody asks any more is given up: a browser has few connections. */

@@ -88,7 +88,7 @@ const Tensions = ({ theme }) => html`<div class="stacks"><div><${Proposals} /><$
 export function Story({ query, project, theme }) {
   const tabs = [['check', t('story.tab.check')], ['people', t('story.tab.people')], ['time', t('story.tab.time')], ['knows', t('story.tab.knows')], ['relations', t('story.tab.relations')], ['report', t('story.tab.report')]];
   const tab = project.has.memory && tabs.some(([name]) => name === query.tab) ? query.tab : 'check';
-  return html`<${Hint} of="story" />${project.has.memory && html`<${Tabs} label=${t('story')} chosen=${tab} onChoose=${(name) => go('story', { ...query, tab: name }, { replace: true })} of=${tabs} />`}
+  return html`<${Hint} of="story" />${project.has.memory && html`<${Tabs} label=${t('story')} chosen=${tab} onChoose=${(name) => go('story', { ...query, tab: name })} of=${tabs} />`}
     <div class="body" role=${project.has.memory ? 'tabpanel' : undefined}>${{
       check: () => html`<${Tensions} theme=${theme} />`, people: () => html`<${Sheet} query=${query} />`,
       time: () => html`<${Timeline} query=${query} />`, knows: () => html`<${Knows} query=${query} />`,

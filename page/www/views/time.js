@@ -99,7 +99,7 @@ function Estimates({ data, query }) {
   const [whole, left] = found ?? [];
   return html`<div class="buttons"><button type="button" disabled=${busy} onClick=${ask}>${t(busy ? 'loading' : 'time.compare')}</button></div><${Fault} error=${error} />
     ${left && html`<p>${t('time.left', left.jobs.length, count(left.input), count(left.output))}${left.cost !== undefined && ` · ${money(left.cost)}`}</p><p class="small muted">${t('time.whole', count(whole.input), count(whole.output))}${whole.cost === undefined && ` ${t('time.noprice')}`}</p>`}
-    <${Tabs} label=${t('time.groups')} chosen=${group} onChoose=${(of) => go('time', { ...query, of }, { replace: true })} of=${[['steps', t('time.steps')], ['units', t('time.units')], ['agents', t('time.agents')]]} />
+    <${Tabs} label=${t('time.groups')} chosen=${group} onChoose=${(of) => go('time', { ...query, of })} of=${[['steps', t('time.steps')], ['units', t('time.units')], ['agents', t('time.agents')]]} />
     <div role="tabpanel"><${Group} title=${t(`time.${group}`)} of=${data[group]} naming=${group === 'steps' ? (name) => name && t(`step.${name}`) : undefined} estimate=${whole && nameOf[group] ? sums(whole.jobs, nameOf[group]) : null} /></div>`;
 }
 

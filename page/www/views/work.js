@@ -198,6 +198,6 @@ export function Work({ query, project, theme }) {
     ...(has.sessions ? [['sessions', t('work.sessions')], ['metrics', t('work.metrics')]] : []), ...(has.reports ? [['review', t('work.review')]] : [])];
   if (tabs.length === 0) return html`<${Hint} of="work" /><${Empty}>${t('work.none')}</${Empty}>`;
   const tab = tabs.some(([name]) => name === query.tab) ? query.tab : tabs[0][0];
-  return html`<${Hint} of="work" /><${Tabs} label=${t('work')} chosen=${tab} onChoose=${(name) => go('work', { tab: name }, { replace: true })} of=${tabs} />
+  return html`<${Hint} of="work" /><${Tabs} label=${t('work')} chosen=${tab} onChoose=${(name) => go('work', { tab: name })} of=${tabs} />
     <div role="tabpanel" class="body">${{ todos: () => html`<${Todos} query=${query} />`, decisions: () => html`<${Decisions} />`, sessions: () => html`<${Sessions} />`, metrics: () => html`<${Metrics} theme=${theme} />`, review: () => html`<${Review} />` }[tab]()}</div>`;
 }

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Shared;
+use super::failure::failure_json;
 use super::now::{causes_json, read_tail};
 use super::reply::{both, reply};
 use crate::answer::{Failure, exit};
@@ -26,7 +27,7 @@ pub async fn board(State(page): Shared) -> Response {
     reply(move || {
         let project = page.session().project()?;
         let contract = &project.contract;
-        let (flow, _) = flow_now(&project, &page.memory)?;
+        let (flow, snapshot) = flow_now(&project, &page.memory)?;
         let mut steps: Vec<Value> = Vec::new();
         for planned in flow.jobs.iter() {
             let step = planned.step;
@@ -49,7 +50,7 @@ pub async fn board(State(page): Shared) -> Response {
             }
         }
         let cells: Vec<Value> = flow.jobs.iter().zip(&flow.statuses).map(|(planned, s)| to_json(contract, planned, s)).collect();
-        let (causes, _) = causes_json(contract, &flow);
+        let (causes, _) = causes_json(&project, &flow, &snapshot.facts);
         Ok::<Value, Failure>(json!({"causes": causes, "steps": steps, "units": units, "cells": cells, "attempts": attempts_under_way(project.store.root())}))
     })
     .await
@@ -92,7 +93,7 @@ pub async fn job(State(page): Shared, Query(asked): Query<Parameters>) -> Respon
         let unit = asked.unit.as_deref().filter(|u| !u.is_empty()).map(UnitId::parse).transpose();
         let unit = unit.map_err(|e| Failure::usage(e.to_string(), ""))?;
         let job = Job { step: asked.step.clone(), unit };
-        let (flow, _) = flow_now(&project, &page.memory)?;
+        let (flow, snapshot) = flow_now(&project, &page.memory)?;
         let Some(at) = flow.find(&job) else {
             return Err(Failure::new(exit::NOT_FOUND, format!("unknown job `{job}`"), "quipu status"));
         };
@@ -132,6 +133,7 @@ pub async fn job(State(page): Shared, Query(asked): Query<Parameters>) -> Respon
             "brief": brief.map(|text| cut(&text)),
             "foreseen": foreseen,
             "verdict": parsed("verdict.json"),
+            "failure": failure_json(root, &snapshot.facts, status),
             "fault": read("fault.txt").map(|text| cut(&text)),
             "transcript": folder.as_deref().map(transcript),
         }))

@@ -17,6 +17,7 @@ mod editing;
 mod effort;
 mod entry;
 mod events;
+mod failure;
 mod files;
 mod flagged;
 mod flow;

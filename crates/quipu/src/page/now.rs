@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use quipu_contract::{Contract, Each, ProjectPath};
+use quipu_contract::{Each, ProjectPath};
+use quipu_protocol::Project;
 use quipu_protocol::flow::{
-    Flow, Job, RunningAttempt, State as Stand, attempts_under_way, flow_now, folder_of,
-    retry_command,
+    AttemptFact, Flow, Job, RunningAttempt, State as Stand, attempts_under_way, flow_now,
+    folder_of, retry_command,
 };
 use quipu_store::Kind;
 use quipu_web::axum::extract::State;
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use super::Shared;
 use super::book;
 use super::causes::root_causes;
+use super::failure::failure_json;
 use super::journal;
 use super::reply::reply;
 use crate::answer::Failure;
@@ -35,7 +37,10 @@ pub async fn now(State(page): Shared) -> Response {
         let store = &project.store;
         let flow = match project.contract.steps.is_empty() {
             true => Value::Null,
-            false => flow_json(&project.contract, &flow_now(&project, &page.memory)?.0),
+            false => {
+                let (flow, snapshot) = flow_now(&project, &page.memory)?;
+                flow_json(&project, &flow, &snapshot.facts)
+            }
         };
         let scan = page.kept.scan(&project)?;
         let flagged: Vec<Value> = scan
@@ -74,13 +79,14 @@ pub async fn now(State(page): Shared) -> Response {
 
 /// Returns what the flow needs: decisions, jobs that need a person with those that wait for them,
 /// and stale jobs.
-fn flow_json(contract: &Contract, flow: &Flow<'_>) -> Value {
+fn flow_json(project: &Project, flow: &Flow<'_>, facts: &[AttemptFact]) -> Value {
+    let contract = &project.contract;
     let job = |at: usize| super::flow::to_json(contract, &flow.jobs[at], &flow.statuses[at]);
     let of = |state: Stand| -> Vec<Value> {
         let found = (0..flow.jobs.len()).filter(|at| flow.statuses[*at].state == state);
         found.take(MOST).map(job).collect()
     };
-    let (causes, causes_all) = causes_json(contract, flow);
+    let (causes, causes_all) = causes_json(project, flow, facts);
     // Steps for each unit have no jobs while no unit is declared.
     let steps = contract.steps.iter().filter(|step| step.each == Each::Unit);
     let idle = steps.filter(|step| flow.jobs.iter().all(|job| job.step.name != step.name));
@@ -99,7 +105,12 @@ fn flow_json(contract: &Contract, flow: &Flow<'_>) -> Value {
 }
 
 /// The jobs that need a person, each with those that wait for it, and how many there are.
-pub fn causes_json(contract: &Contract, flow: &Flow<'_>) -> (Vec<Value>, usize) {
+pub fn causes_json(
+    project: &Project,
+    flow: &Flow<'_>,
+    facts: &[AttemptFact],
+) -> (Vec<Value>, usize) {
+    let (contract, root) = (&project.contract, project.store.root());
     let causes = root_causes(&flow.statuses);
     let shown = causes.iter().take(MOST).map(|cause| {
         let status = &flow.statuses[cause.job];
@@ -107,6 +118,7 @@ pub fn causes_json(contract: &Contract, flow: &Flow<'_>) -> (Vec<Value>, usize) 
         let blocked = cause.blocked.iter().take(MOST);
         let blocked: Vec<&Job> = blocked.map(|at| &flow.statuses[*at].job).collect();
         json["blocks"] = json!({"all": cause.blocked.len(), "shown": blocked});
+        json["failure"] = failure_json(root, facts, status);
         json["retry"] = json!((status.state == Stand::Failed).then(|| retry_command(status)));
         json
     });
