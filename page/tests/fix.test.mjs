@@ -193,6 +193,9 @@ test('a failed step says what the agent printed, and is tried again by the same 
   await page.getByRole('tab', { name: 'Transcript' }).click();
   await page.locator('.transcript').getByText('no key for the model').first().waitFor();
   assert.equal(await page.locator('.transcript').getByText('You are the Researcher').first().isVisible(), false, 'the brief is folded');
+  await at('flow', { step: 'research', unit: 'ch02' });
+  await page.locator('.panel').getByText('The agent (command) printed nothing.').waitFor();
+  assert.equal(await page.locator('.panel .sentence', { hasText: 'was not written' }).count(), 1, 'the reason is said once');
   assert.deepEqual(wrong, []);
 });
 

@@ -40,6 +40,8 @@ const runs = (job) => !job.gate && ['ready', 'failed', 'stale', 'done'].includes
 function Overview({ data, query }) {
   const { job, fact, verdict } = data;
   const note = fact?.note;
+  // A failure is said once: its reason, its verdict and what it was sent back with are often the same text.
+  const isNew = (text) => text && !job.why.some((line) => line.includes(text.trim()));
   return html`<p>${own(job.about)}</p>
     <p class="row wrap"><${StateTag} state=${job.state} /> ${job.through.length > 0 && html`<span class="small muted">← ${job.through.join(', ')}</span>`}</p>
     ${decides(job) && html`<${Decide} job=${job} />`}
@@ -49,8 +51,8 @@ function Overview({ data, query }) {
     ${(verdict || note) && html`<h3>${t('job.verdict')}</h3>
       <p>${t(`ruling.${verdict?.ruling ?? note?.ruling}`)}${note?.agent && ` · ${note.agent}`}${note?.usage && ` · ${count(note.usage.input)} + ${count(note.usage.output)} ${t('tokens')}`}
       ${fact && html` · <a href=${`#/journal?seq=${fact.seq}`}>@${fact.seq}</a> <${When} at=${fact.at} />`}</p>
-      ${(verdict?.why ?? note?.why) && html`<p class="said"><${Sentence} of=${said(verdict?.why ?? note?.why)} /></p>`}`}
-    ${data.fault && html`<h3>${t('job.fault')}</h3><p class="said"><${Sentence} of=${said(data.fault)} /></p>`}
+      ${isNew(verdict?.why ?? note?.why) && html`<p class="said"><${Sentence} of=${said(verdict?.why ?? note?.why)} /></p>`}`}
+    ${isNew(data.fault) && html`<h3>${t('job.fault')}</h3><p class="said"><${Sentence} of=${said(data.fault)} /></p>`}
     ${note?.denied?.length > 0 && html`<h3>${t('job.denied')}</h3><ul>${note.denied.map((line) => html`<li class="small"><code>${line}</code></li>`)}</ul>`}
     ${note?.dropped?.length > 0 && html`<h3>${t('job.dropped')}</h3><ul>${note.dropped.map((line) => html`<li class="small"><code>${line}</code></li>`)}</ul>`}
     ${note?.reads?.length > 0 && html`<h3>${t('job.read')}</h3><ul>${note.reads.map((one) => html`<li><${FileLink} path=${one.path} anchor=${one.section} at=${one.version} /></li>`)}</ul>`}
