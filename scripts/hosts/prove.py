@@ -26,7 +26,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from conversations import conversations  # noqa: E402
 from model import mcp, shell, write  # noqa: E402
-from running import (BIN, CALLS, DEADLINE, FOLDER, GATE, HELD, HOSTS, QUIPU, ROOT, SECRET, SKILL, SKILL_NAME, SPEECHLESS, TASK, UNSHOWN, Running, begun,  # noqa: E402
+from running import (BIN, CALLS, DEADLINE, FOLDER, GATE, HELD, HOSTS, QUIPU, ROOT, SECRET, SKILL, SKILL_NAME, SPEECHLESS, TASK, Running, begun,  # noqa: E402
                      captured, names, project, put, quipu)
 
 
@@ -66,7 +66,7 @@ def sessions(host):
         ("purged", quipu(folder, "capture", "purge").returncode == 0 and quipu(folder, "verify", fine=False).returncode == 0
          and not any(one["requests"] for one in captured(folder))),
     ]
-    lacks = HOSTS[host][1] | UNSHOWN.get(host, set())
+    lacks = HOSTS[host][1]
     failed = [name for name, good in checks if not good and name not in lacks]
     if failed:
         put(folder, "../said.txt", f"{asked.out}\n---\n{run.out}\n---\n{next_run.out}")

@@ -58,7 +58,8 @@ def qwen(base, home):
 def opencode(base, home):
     provider = {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": f"{base}/v1", "apiKey": "dummy"},
                 "models": {"mock-model": {"name": "mock", "tool_call": True, "limit": {"context": FULL, "output": 1000}}}}
-    put(home, "opencode.json", {"provider": {"mock": provider}, "model": "mock/mock-model", "small_model": "mock/mock-model"})
+    put(home, "opencode.json", {"provider": {"mock": provider}, "model": "mock/mock-model", "small_model": "mock/mock-model",
+                                "permission": {"external_directory": "allow"}})
     return {"OPENCODE_CONFIG": os.path.join(home, "opencode.json"), "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
 
 
@@ -107,22 +108,19 @@ CALLS = {
 
 TOLD, OWN_NAME, DENIED_CHILD, NO_END = ("a subagent is told what it may do", "it is blamed under its own name", "its forbidden write is denied",
                                         "it does not end its parent's session")
-COMPACTED, NOTED, TOLD_AGAIN = ("a conversation was compacted", "the compaction is in the journal", "after a compaction the model has the start text")
+NOTED, TOLD_AGAIN = ("the compaction is in the journal", "after a compaction the model has the start text")
 
 # What a host has no place for: told, not tested. If it turns out to have one, that is told too, as a failure of this table.
 # Copilot writes the last message into its transcript after it has called the hook.
 # goose shows its model nothing of what a hook prints at a session's start or after a tool, and calls none for its delegates nor when
 # it compacts.
 # `opencode run` ends before a plugin can go on. Gemini CLI has no hook for a subagent; Qwen Code does not show one what its hook says.
-WINDOWS = "a finish in one window ends no other's session"
-HOSTS = {"claude": (claude, set()), "codex": (codex, set()), "gemini": (gemini, {TOLD, OWN_NAME, NO_END}),
+HOSTS = {"claude": (claude, set()), "codex": (codex, set()), "gemini": (gemini, {TOLD, OWN_NAME}),
          "qwen": (qwen, {TOLD, OWN_NAME}),
          "opencode": (opencode, {"stop gate", "let go after two refusals"}),
          "goose": (goose, {"cold start", "bypass reported", TOLD, OWN_NAME, DENIED_CHILD, NO_END, NOTED, TOLD_AGAIN}),
          "copilot": (copilot, {"last message recorded"}),
          "cline": (cline, {"stop gate", "let go after two refusals"})}
-# What no run has shown, one way or the other: a proof that does not hold says so and fails nothing.
-UNSHOWN = {"opencode": {WINDOWS, COMPACTED, NOTED, TOLD_AGAIN}}
 # Prepared like the others, but without a model to talk to.
 SPEECHLESS = {"cursor": cursor}
 

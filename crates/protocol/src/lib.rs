@@ -74,8 +74,8 @@ pub use recall::{
     ANSWER_TOKENS, Ask, CANDIDATES, Kind, RecallError, Recalled, Shown, recall, shown_hits,
 };
 pub use session::capture::{
-    Captured, Request, load_captured, record_changed, record_compaction, record_gate,
-    record_last_message, record_request,
+    Captured, Request, load_captured, record_changed, record_compaction, record_delegating,
+    record_gate, record_last_message, record_request,
 };
 pub use session::conversation::{
     Caller, HostProcess, begin_or_continue, find_host_session, find_session, record_call,

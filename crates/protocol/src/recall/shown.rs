@@ -1,9 +1,9 @@
 //! Chooses the hits that an answer shows.
 //!
 //! As many as fit a token budget, since an agent that can pick from many short hits finds more than
-//! one that gets a few long ones. Sections that say the same are folded into the best of them. If
-//! no hit is good, at most three are shown, and none with a score below zero. The order of the hits
-//! stays.
+//! one that gets a few long ones. Sections that say the same are folded into the best of them. Weak
+//! hits are left out where there is a good one. If no hit is good, at most three are shown, and none
+//! with a score below zero. The order of the hits stays.
 
 use std::collections::HashSet;
 
@@ -27,9 +27,16 @@ pub struct Shown {
     pub also: Vec<(String, u32)>,
 }
 
-/// Chooses hits: at most `most`, and only as many as fit `tokens`, but at least one.
+/// Chooses hits: at most `most`, and only as many as fit `tokens`, but at least one. Unless
+/// `with_weak`, good hits are shown alone.
 #[must_use]
-pub fn shown_hits(answer: &Answer, most: usize, tokens: Option<usize>) -> Vec<Shown> {
+pub fn shown_hits(
+    answer: &Answer,
+    most: usize,
+    tokens: Option<usize>,
+    with_weak: bool,
+) -> Vec<Shown> {
+    let with_weak = with_weak || answer.is_weak();
     let most = if answer.is_weak() {
         most.min(MOST_WEAK)
     } else {
@@ -42,7 +49,7 @@ pub fn shown_hits(answer: &Answer, most: usize, tokens: Option<usize>) -> Vec<Sh
     for hit in answer
         .hits
         .iter()
-        .filter(|hit| !hit.weak || hit.score > 0.0)
+        .filter(|hit| !hit.weak || with_weak && hit.score > 0.0)
     {
         let content = Content::of(&hit.snippet);
         if let Some(same) = contents.iter().position(|other| other.is_same(&content)) {
@@ -135,16 +142,24 @@ mod tests {
     #[test]
     fn as_many_hits_as_fit_the_budget() {
         let answer = answer(&["the red boat", "a cold night in March", "茶凉了"], false);
-        assert_eq!(lines(&shown_hits(&answer, 20, Some(600))), [1, 2, 3]);
-        assert_eq!(lines(&shown_hits(&answer, 20, Some(30))), [1, 2]);
-        assert_eq!(lines(&shown_hits(&answer, 20, Some(1))), [1]);
-        assert_eq!(lines(&shown_hits(&answer, 2, None)), [1, 2]);
+        assert_eq!(lines(&shown_hits(&answer, 20, Some(600), false)), [1, 2, 3]);
+        assert_eq!(lines(&shown_hits(&answer, 20, Some(30), false)), [1, 2]);
+        assert_eq!(lines(&shown_hits(&answer, 20, Some(1), false)), [1]);
+        assert_eq!(lines(&shown_hits(&answer, 2, None, false)), [1, 2]);
     }
 
     #[test]
     fn at_most_three_weak_hits() {
         let answer = answer(&["one boat", "two cats", "three dogs", "four owls"], true);
-        assert_eq!(lines(&shown_hits(&answer, 20, None)), [1, 2, 3]);
+        assert_eq!(lines(&shown_hits(&answer, 20, None, false)), [1, 2, 3]);
+    }
+
+    #[test]
+    fn weak_hits_do_not_follow_good_ones_unless_asked_for() {
+        let mut answer = answer(&["one boat", "two cats", "three dogs"], false);
+        answer.hits[1].weak = true;
+        assert_eq!(lines(&shown_hits(&answer, 20, None, false)), [1, 3]);
+        assert_eq!(lines(&shown_hits(&answer, 20, None, true)), [1, 2, 3]);
     }
 
     #[test]
@@ -157,7 +172,7 @@ mod tests {
             "广茂铁路全长364公里，从广州到茂名",
             "广茂铁路全长365公里，从广州到茂名。",
         ];
-        let shown = shown_hits(&answer(&texts, false), 20, None);
+        let shown = shown_hits(&answer(&texts, false), 20, None, false);
         assert_eq!(lines(&shown), [1, 3, 4, 6]);
         assert_eq!(shown[0].also, [("notes.md".to_owned(), 2)]);
         assert_eq!(shown[2].also, [("notes.md".to_owned(), 5)]);

@@ -51,6 +51,12 @@ pub struct Captured {
     /// The record of the newest compaction of the agent's context.
     #[serde(skip)]
     pub compacted: Option<u64>,
+    /// How often the host had rewritten its transcript when a compaction was last found there.
+    #[serde(skip)]
+    pub rewrites: Option<u64>,
+    /// A tool of the host runs that starts a subagent.
+    #[serde(skip)]
+    pub is_delegating: bool,
     /// Further session ids of the same conversation.
     #[serde(skip)]
     pub also: Vec<String>,
@@ -117,12 +123,17 @@ impl Captured {
         if note["compacted"] == json!(true) {
             self.compacted = Some(seq);
         }
+        self.rewrites = note["rewrites"].as_u64().or(self.rewrites);
+        if let Some(delegating) = note["delegating"].as_bool() {
+            self.is_delegating = delegating;
+        }
         if note["calls"] == json!(true) {
             self.called = Some(seq);
         }
         match note["capture"].as_str() {
             Some("request") => {
                 (self.was_asked, self.is_answered) = (true, false);
+                self.is_delegating = false;
                 self.requests.extend(text.map(|text| Request { at, text }));
             }
             Some("changed") => {
@@ -135,7 +146,7 @@ impl Captured {
                 self.changed.extend(new);
             }
             Some("stop") => {
-                self.is_answered = true;
+                (self.is_answered, self.is_delegating) = (true, false);
                 self.last_message = text.or(self.last_message.take());
             }
             Some("held") => self.refusals += 1,
@@ -246,13 +257,40 @@ pub fn record_gate(
 }
 
 /// Records that the host compacts the agent's context, which then has to be told everything again.
+/// `rewrites`: what the compaction was found by, if the host calls no hook for it.
 pub fn record_compaction(
     project: &Project,
     actor: &Actor,
     session: &OpenSession,
+    rewrites: Option<u64>,
 ) -> Result<(), WorkError> {
     let why = "the context is compacted";
-    record_note(project, actor, session, why, json!({"compacted": true}))
+    let mut note = json!({"compacted": true});
+    if let Some(rewrites) = rewrites {
+        note["rewrites"] = json!(rewrites);
+    }
+    record_note(project, actor, session, why, note)
+}
+
+/// Records that a subagent begins or ends to work in the session, for a host whose hooks do not say
+/// which agent calls.
+pub fn record_delegating(
+    project: &Project,
+    actor: &Actor,
+    session: &OpenSession,
+    delegating: bool,
+) -> Result<(), WorkError> {
+    let why = match delegating {
+        true => "a subagent begins",
+        false => "the subagent has ended",
+    };
+    record_note(
+        project,
+        actor,
+        session,
+        why,
+        json!({"delegating": delegating}),
+    )
 }
 
 /// Records a note about a session that contains no text of the conversation.

@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -71,6 +73,15 @@ const SEVERAL_COMMANDS: &str = "commands";
 
 /// Characters between the parts of a tool's name.
 const JOINTS: [char; 5] = ['_', '.', ':', '-', '/'];
+
+/// The tool of Gemini CLI that starts a subagent and waits for it.
+const GEMINI_AGENT: &str = "invoke_agent";
+
+/// How a line of a transcript begins that holds the whole conversation.
+const REWRITE: &[u8] = br#"{"$set":{"messages":"#;
+
+/// Of a longer transcript, later compressions are not found.
+const MOST_TRANSCRIPT: u64 = 256 << 20;
 
 /// Fields that hold the text of a file.
 const TEXTS: [&str; 18] = [
@@ -306,6 +317,29 @@ impl Call {
             input: input
                 .map_or_else(|| Ok(value.clone()), unwrapped)
                 .map(with_inner_json)?,
+        })
+    }
+
+    /// Whether it calls a tool that starts a subagent in a host whose hooks do not name agents.
+    pub fn starts_nameless_subagent(&self) -> bool {
+        self.subagent.is_none() && self.tool == GEMINI_AGENT
+    }
+
+    /// How often the host has written its whole conversation into its transcript. Gemini CLI does so
+    /// when a conversation begins and after each compression; its hook for compressions comes with
+    /// every request, also when nothing is compressed.
+    pub fn rewrites(&self) -> Option<u64> {
+        if !matches!(self.event.as_deref(), Some("AfterTool" | "BeforeAgent")) {
+            return None;
+        }
+        let file = File::open(self.transcript.as_deref()?).ok()?;
+        let is_file = file.metadata().is_ok_and(|found| found.is_file());
+        let lines = BufReader::new(file.take(MOST_TRANSCRIPT)).split(b'\n');
+        is_file.then(|| {
+            lines
+                .map_while(Result::ok)
+                .filter(|line| line.starts_with(REWRITE))
+                .count() as u64
         })
     }
 

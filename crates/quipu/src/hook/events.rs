@@ -102,14 +102,11 @@ pub fn hear(
         Event::Prompt => capture::prompt(&call, manner, &cwd, session)
             .and_then(|answer| reminded(answer, &call, manner, &cwd, arguments, session)),
         Event::PreTool => pre_tool(&call, manner, &cwd, session),
-        Event::PostTool => reminded(
-            after::post_tool(&call, manner, &cwd, session),
-            &call,
-            manner,
-            &cwd,
-            arguments,
-            session,
-        ),
+        Event::PostTool => {
+            let _ = subagent::delegating(&call, &cwd, session, false);
+            let report = after::post_tool(&call, manner, &cwd, session);
+            reminded(report, &call, manner, &cwd, arguments, session)
+        }
         Event::PreCompact => pre_compact(&call, manner, &cwd, session),
         Event::Stop => gate::stop(&call, manner, &cwd, session),
     });
@@ -259,11 +256,16 @@ fn reminded(
         return Ok(answer);
     };
     let caller = Caller::hook(&session.actor, call.conversation.as_deref());
-    let open = find_session(&project, &session.actor, &caller)?;
-    let captured = open
-        .map(|open| load_captured(&project, &open))
-        .transpose()?;
-    if !captured.is_some_and(|captured| captured.has_forgotten()) {
+    let Some(open) = find_session(&project, &session.actor, &caller)? else {
+        return Ok(answer);
+    };
+    let captured = load_captured(&project, &open)?;
+    // A transcript is written once whole when a conversation begins.
+    let rewrites = call.rewrites();
+    let is_compacted = rewrites.is_some_and(|found| found > captured.rewrites.unwrap_or(1));
+    if is_compacted && !is_offline(&project) && !project.store.is_read_only() {
+        record_compaction(&project, &session.actor, &open, rewrites)?;
+    } else if !captured.has_forgotten() {
         return Ok(answer);
     }
     let mut compacted = Call::default();
@@ -401,6 +403,7 @@ fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Resul
         return Err(failure);
     }
     // An allowed edit is never denied because it could not be recorded.
+    let _ = subagent::delegating(call, cwd, session, true);
     let _ = capture::changed(call, &deeds, cwd, session);
     let _ = capture::called(call, cwd, session);
     Ok(manner.nothing())
@@ -440,7 +443,7 @@ fn pre_compact(
     if call.subagent.is_none()
         && let Some(open) = find_session(&project, &session.actor, &caller)?
     {
-        record_compaction(&project, &session.actor, &open)?;
+        record_compaction(&project, &session.actor, &open, None)?;
     }
     let mut answer = manner.nothing().say(format!("saved as @{}", receipt.seq));
     answer.json = note;

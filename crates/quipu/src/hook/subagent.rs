@@ -3,7 +3,10 @@
 
 use std::path::Path;
 
-use quipu_protocol::{register_subagent, subagent_of, subagent_text};
+use quipu_protocol::{
+    Caller, Project, find_session, load_captured, record_delegating, register_subagent,
+    subagent_of, subagent_text,
+};
 
 use super::call::Call;
 use super::capture::session_of;
@@ -40,13 +43,39 @@ pub fn start(
     Ok(manner.answer(call.event.as_deref(), text))
 }
 
+/// Records that a tool begins or ends which starts a subagent, if the host's hooks do not say which
+/// agent calls. In between it is the subagent.
+pub fn delegating(call: &Call, cwd: &Path, session: &Session, begins: bool) -> Result<(), Failure> {
+    if !call.starts_nameless_subagent() {
+        return Ok(());
+    }
+    if let Some(project) = project_at(cwd, session)?
+        && let Some(open) = session_of(call, &project, session)?
+    {
+        record_delegating(&project, &session.actor, &open, begins)?;
+    }
+    Ok(())
+}
+
+/// Whether a subagent works in the session of this call, and its host does not say so.
+fn is_delegating(project: &Project, call: &Call, session: &Session) -> bool {
+    let caller = Caller::hook(&session.actor, call.conversation.as_deref());
+    let open = find_session(project, &session.actor, &caller)
+        .ok()
+        .flatten();
+    let captured = open.and_then(|open| load_captured(project, &open).ok());
+    captured.is_some_and(|captured| captured.is_delegating)
+}
+
 /// Refuses a finish by a subagent: it would end its parent's session.
 pub fn refusal(call: &Call, cwd: &Path, session: &Session) -> Option<Failure> {
-    call.subagent.as_ref()?;
     if !call.quipu_commands(cwd).contains(FINISH) {
         return None;
     }
-    project_at(cwd, session).ok().flatten()?;
+    let project = project_at(cwd, session).ok().flatten()?;
+    if call.subagent.is_none() && !is_delegating(&project, call, session) {
+        return None;
+    }
     Some(Failure::new(
         exit::REFUSED,
         "a subagent does not finish: the session belongs to the agent that started you",

@@ -14,7 +14,12 @@ pub fn with_finish_call(text: &str) -> String {
     match command.split_once("<<'EOF'\n") {
         Some((flags, template)) if !flags.contains('\n') => {
             let (template, after) = template.split_once("\nEOF").unwrap_or((template, ""));
-            format!("{before}\nthe tool `finish`, with this `text`:\n{template}{after}")
+            // The line before is in the language of the project.
+            let call = match before.ends_with('：') {
+                true => "工具 `finish`，参数 `text` 如下：",
+                false => "the tool `finish`, with this `text`:",
+            };
+            format!("{before}\n{call}\n{template}{after}")
         }
         _ => text.to_owned(),
     }
@@ -204,6 +209,10 @@ mod tests {
         assert_eq!(
             with_finish_call(text),
             "Fill in this command and run it:\nthe tool `finish`, with this `text`:\n## Done\n- x\n"
+        );
+        assert_eq!(
+            with_finish_call("请执行：\nquipu finish <<'EOF'\n## 完成\n- 无\nEOF\n"),
+            "请执行：\n工具 `finish`，参数 `text` 如下：\n## 完成\n- 无\n"
         );
         assert_eq!(
             with_finish_call("nothing\nquipu finish --did x"),

@@ -21,7 +21,8 @@ use crate::table::Operate;
 pub struct Recall {
     /// The question
     question: String,
-    /// The maximum number of sections to show, instead of as many as fit the token budget
+    /// The maximum number of sections to show, weak ones too, instead of the good ones that fit the
+    /// token budget
     #[arg(short = 'k', value_name = "N")]
     most: Option<usize>,
     /// The token budget for the sections shown (default: 600)
@@ -75,7 +76,7 @@ impl Operate for Recall {
             Some(_) => self.tokens,
             None => Some(self.tokens.unwrap_or(ANSWER_TOKENS)),
         };
-        let shown = shown_hits(answer, ask.k, tokens);
+        let shown = shown_hits(answer, ask.k, tokens, self.most.is_some());
         let kind = |shown: &Shown| Kind::of(&project.contract, &shown.hit.path, shown.hit.tier);
         let hits: Vec<_> = shown.iter().map(|hit| in_json(hit, kind(hit))).collect();
         let mut told = Answer::new(

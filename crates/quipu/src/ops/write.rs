@@ -1,7 +1,7 @@
 //! The `write` command: creates a file, or replaces all of its text or one passage.
 
 use clap::Args;
-use quipu_contract::ProjectPath;
+use quipu_contract::{Class, ProjectPath};
 use quipu_protocol::{Project, ReadError, may_expect, may_read_whole, not_found};
 use quipu_store::{Change, Expect, Op, Version};
 
@@ -100,7 +100,20 @@ fn replaced(
         expect: Expect::Any,
     };
     project.store.permit(&session.actor, &op)?;
-    may_read_whole(project, &session.actor, path)?;
+    // A match would confirm a guess, and guesses can be lengthened one character at a time.
+    may_read_whole(project, &session.actor, path).map_err(|unread| {
+        let failure = Failure::from(unread);
+        Failure {
+            what: format!("{}, so no passage of it can be replaced", failure.what),
+            remedy: Some(match project.contract.class(path) {
+                Class::State => format!(
+                    r#"echo '{{"ops":[{{"op":"merge","path":"{path}","value":{{…}}}}]}}' | quipu commit     (changes single keys)"#
+                ),
+                _ => format!("quipu write {path} --text \"…\"     (the whole text)"),
+            }),
+            ..failure
+        }
+    })?;
     let (bytes, version) = project
         .store
         .read(path)?
