@@ -71,11 +71,11 @@ pub fn review_round(
     match language {
         _ if joined.is_empty() => {}
         Language::En => list.push_str(&format!(
-            "\nOther agents answer for comments of yours that say the same as theirs; they still count \
-             in your scores: {ids}.\n"
+            "\nOther agents answer for comments of yours that say the same as theirs: {ids}. Do not \
+             raise them again; where you do not see them mended, your scores stay.\n"
         )),
         Language::Zh => list.push_str(&format!(
-            "\n以下是你的意见，因与他人所言相同而由他人回应；打分时仍然算数：{ids}。\n"
+            "\n以下是你的意见，因与他人所言相同而由他人回应：{ids}。不要再提；没有看到已改的，分数照旧。\n"
         )),
     }
     match (language, open.is_empty()) {

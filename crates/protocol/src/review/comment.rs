@@ -3,6 +3,7 @@
 //! A comment is `[important] L103 "8.35 and 8.27": what is wrong and what to do`; an answer begins
 //! with the id of its comment: `s6.1 [addressed] L99 "new words": why`.
 
+use quipu_contract::Language;
 use serde::Serialize;
 
 use super::nothing::{Entry, read_entry};
@@ -23,6 +24,15 @@ impl Severity {
             Severity::Critical => "critical",
             Severity::Important => "important",
             Severity::Minor => "minor",
+        }
+    }
+
+    pub const fn in_language(self, language: Language) -> &'static str {
+        match (language, self) {
+            (Language::En, severity) => severity.as_str(),
+            (Language::Zh, Severity::Critical) => "关键",
+            (Language::Zh, Severity::Important) => "重要",
+            (Language::Zh, Severity::Minor) => "次要",
         }
     }
 

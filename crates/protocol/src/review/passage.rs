@@ -234,8 +234,11 @@ mod tests {
             "\"in both\" groups\" is not in the text: quote its words exactly; the nearest line is \
              L4: \"8.27 in “both” groups.\""
         );
+        // Words in one place alone are found whatever the line; others are not.
+        assert_eq!(passages.locate((1, 1), "8.35").unwrap().first, 3);
+        let twice = Passages::of("# Knots\n\n8.35 N\n\n8.35 N\n");
         assert_eq!(
-            passages.locate((1, 1), "8.35").unwrap_err(),
+            twice.locate((1, 1), "8.35").unwrap_err(),
             "\"8.35\" is on line 3, not 1: write L3"
         );
         let invented = passages.locate((6, 6), "样本量为二十六人").unwrap_err();

@@ -212,9 +212,18 @@ pub fn changed_passages(old: &str, new: &str, concern: &Concern<'_>) -> Changes 
     let revision = Revision::of(old, new);
     let is_whole = concern.words.iter().any(|word| word == WHOLE);
     let sections = (judged(old, concern.words), judged(new, concern.words));
-    let named: Vec<Range<usize>> = lines_in(concern.answers)
+    let is_undone = |c: &Comment| c.gone && c.status == Status::Addressed;
+    let asked: Vec<&Comment> = concern
+        .comments
         .iter()
-        .map(|(first, last)| bytes_of_lines(new, *first, *last))
+        .filter(|c| c.is_asked() || is_undone(c))
+        .collect();
+    // A comment that compares its words with another line needs both.
+    let texts = asked.iter().map(|c| c.text.as_str());
+    let named: Vec<Range<usize>> = std::iter::once(concern.answers)
+        .chain(texts)
+        .flat_map(lines_in)
+        .map(|(first, last)| bytes_of_lines(new, first, last))
         .collect();
     let mut is_shown: Vec<bool> = revision
         .hunks
@@ -227,11 +236,6 @@ pub fn changed_passages(old: &str, new: &str, concern: &Concern<'_>) -> Changes 
         .collect();
     let passages = (Passages::of(old), Passages::of(new));
     let mut shown: BTreeSet<usize> = BTreeSet::new();
-    let is_undone = |c: &Comment| c.gone && c.status == Status::Addressed;
-    let asked = concern
-        .comments
-        .iter()
-        .filter(|c| c.is_asked() || is_undone(c));
     for comment in asked {
         for at in revision.about(comment, &passages) {
             is_shown[at] = true;

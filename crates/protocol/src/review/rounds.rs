@@ -168,7 +168,7 @@ impl Comment {
         format!(
             "{} [{}] {} \"{}\": {}{}{}",
             self.id,
-            self.severity.as_str(),
+            self.severity.in_language(language),
             self.place(language),
             self.last_quote(),
             self.text,

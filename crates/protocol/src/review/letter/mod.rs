@@ -67,12 +67,7 @@ impl Letter<'_> {
     }
 
     pub fn severity(&self, severity: Severity) -> &'static str {
-        match (self.language, severity) {
-            (Language::En, severity) => severity.as_str(),
-            (Language::Zh, Severity::Critical) => "关键",
-            (Language::Zh, Severity::Important) => "重要",
-            (Language::Zh, Severity::Minor) => "次要",
-        }
+        severity.in_language(self.language)
     }
 
     pub fn status(&self, status: Status) -> &'static str {
