@@ -247,7 +247,10 @@ pub fn render_estimate(estimate: &Estimate) -> String {
         };
         rows.push(vec![
             name,
-            job.who.clone(),
+            match &job.agent {
+                Some(agent) => format!("{}: {agent}", job.who),
+                None => job.who.clone(),
+            },
             job.state.as_str().to_owned(),
             reads,
             writes,

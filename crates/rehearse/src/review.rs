@@ -550,10 +550,12 @@ fn summary(
         .unit
         .as_ref()
         .map_or(task.project.as_str(), |unit| &unit.title);
+    // A short chapter has a short summary: at most half of its words.
+    let room = (count_words(draft) / 2).min(300);
     let names: Vec<&str> = terms
         .iter()
         .map(|(term, _)| term.as_str())
-        .take(8)
+        .take(if room < 150 { 3 } else { 8 })
         .collect();
     let lead = match l {
         Language::En => format!(
@@ -568,7 +570,7 @@ fn summary(
         .filter(|line| !line.is_empty() && !line.starts_with('#') && !line.starts_with("<!--"))
         .collect();
     for paragraph in paragraphs.iter().skip(1) {
-        if count_words(&core) >= 190 {
+        if count_words(&core) >= 190.min(room.saturating_sub(60)) {
             break;
         }
         // The statement follows the location.
@@ -587,14 +589,15 @@ fn summary(
             .map_or_else(String::new, |about| format!("{about}: {sentence}"));
         if sentence.chars().count() > 12
             && !core.contains(&sentence)
-            && count_words(&core) + count_words(&sentence) <= 215
+            && count_words(&core) + count_words(&sentence) <= 215.min(room.saturating_sub(40))
         {
             core.push_str(say(l, " ", ""));
             core.push_str(&quoted(&sentence));
         }
     }
     if let Some(last) = paragraphs.last() {
-        closing.push_str(&quoted(last));
+        let is_short = count_words(&core) + count_words(last) + 20 <= room;
+        closing.push_str(&quoted(if is_short { last } else { title }));
     }
     let none = say(l, "none", "无");
     let list = |items: Vec<String>| {

@@ -21,7 +21,7 @@ use super::messages::{self, Audit};
 use super::note::ReadNote;
 use super::snapshot::{marker_of, unmarked};
 use crate::files::read::may_read;
-use crate::view::brief::{BriefOptions, render_brief};
+use crate::view::brief::{BriefOptions, fence, render_brief};
 use crate::view::{Lexical, View, ViewRequest, make_view, materialise_view};
 
 /// An unfinished file shorter than this is not kept.
@@ -36,12 +36,19 @@ pub(super) struct Assignment {
     /// Whether the agent reports again in a later round. Then the passages that concern it are in
     /// `added`, and the whole text is only in the folder.
     again: bool,
-    /// The outputs that the agent continues from, as it gets them.
-    pub before: Vec<(String, Vec<u8>)>,
+    /// The outputs that were in the out folder before the agent began.
+    pub given: Vec<(String, Vec<u8>)>,
+    /// Whether they were sent back.
+    is_sent_back: bool,
     pub out: PathBuf,
 }
 
 impl Assignment {
+    /// The outputs that were sent back, as the agent got them.
+    pub fn sent_back(&self) -> &[(String, Vec<u8>)] {
+        if self.is_sent_back { &self.given } else { &[] }
+    }
+
     /// The number of its parts. A later round needs no whole text, so it has one.
     pub fn stages(&self) -> usize {
         if self.again {
@@ -76,7 +83,7 @@ impl Attempt<'_, '_> {
             added.push_str(&engine.render_redo(self.chosen)?);
         }
         added.push_str(&engine.render_checked(self.chosen, self.actor)?);
-        let before = self.continued_from(&out);
+        let given = self.given(&out);
         materialise_view(&view, &self.folder.path.join("view"))?;
         let plan = json!({"role": view.role, "unit": view.unit, "counter": view.counter, "budget": view.budget, "window": view.window,
             "pointers": view.pointers, "shares": view.stages.iter().map(|s| &s.shares).collect::<Vec<_>>(), "absent": view.absent, "denied": view.denied,
@@ -89,7 +96,8 @@ impl Attempt<'_, '_> {
             view,
             added,
             again: round.shows_passages,
-            before,
+            given,
+            is_sent_back: self.chosen.status.sent_back.is_some(),
             out,
         })
     }
@@ -107,10 +115,7 @@ impl Attempt<'_, '_> {
         Ok(messages::sent_back(contract.language, sent, rounds) + &reports)
     }
 
-    fn continued_from(&self, out: &Path) -> Vec<(String, Vec<u8>)> {
-        if self.chosen.status.sent_back.is_none() {
-            return Vec::new();
-        }
+    fn given(&self, out: &Path) -> Vec<(String, Vec<u8>)> {
         let outputs = self.chosen.planned.required();
         outputs
             .filter_map(|output| {
@@ -118,6 +123,24 @@ impl Attempt<'_, '_> {
                 Some((output.path.to_string(), bytes))
             })
             .collect()
+    }
+
+    /// What follows the brief of an agent that cannot read or write files: the texts that it
+    /// continues from, and how it answers with several files.
+    fn without_tools(&self, assignment: &Assignment) -> String {
+        let language = self.engine.project.contract.language;
+        let mut text = String::new();
+        for (path, bytes) in &assignment.given {
+            let earlier = String::from_utf8_lossy(bytes);
+            let fenced = fence("earlier", path, earlier.trim_end());
+            text.push_str(&messages::earlier(language, &fenced));
+        }
+        let outputs = self.chosen.planned.outputs.iter();
+        let paths: Vec<&str> = outputs.map(|output| output.path.as_str()).collect();
+        if paths.len() > 1 {
+            text.push_str(&messages::answer_with_files(language, &paths));
+        }
+        text
     }
 
     /// The task for one stage of the view, with its brief in the folder of the attempt.
@@ -137,7 +160,10 @@ impl Attempt<'_, '_> {
             true => (format!("brief-{stage}.md"), format!("view/stage-{stage}")),
             false => ("brief.md".to_owned(), "view".to_owned()),
         };
-        let (inline, brief) = (brief(true)?, brief(false)?);
+        let (inline, brief) = (
+            brief(true)? + &self.without_tools(assignment),
+            brief(false)?,
+        );
         self.folder
             .write(&name, &brief)
             .map_err(io("cannot write the brief"))?;
@@ -166,7 +192,7 @@ impl Engine<'_> {
             role: ActorName::parse(job.step.role.as_deref().unwrap_or_default())
                 .expect("the contract has checked the names of roles"),
             unit: job.job.unit.clone(),
-            agent: self.choice.agent.clone(),
+            agent: self.choice.agent_of(job.step).cloned(),
             budget: None,
             window: None,
             reserve: None,

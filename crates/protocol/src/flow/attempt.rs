@@ -13,7 +13,7 @@ use quipu_store::{Lease, Refused, StoreError};
 use serde_json::json;
 use thiserror::Error;
 
-use super::agent::{AgentReport, Ended, Ending, Task, Watch};
+use super::agent::{Agent, AgentReport, Ended, Ending, Task, Watch};
 use super::assignment::{Assignment, remove_markers};
 use super::check::{Collected, Findings, collect, find_faults};
 use super::commit::{Wanted, find_obstacle, find_refusal};
@@ -154,7 +154,11 @@ impl Engine<'_> {
     pub(super) fn attempt(&self, chosen: &ChosenJob<'_>) -> Result<Outcome, AttemptError> {
         let job = &chosen.planned;
         let paths: Vec<String> = job.required().map(|o| o.path.to_string()).collect();
-        let actor = actor_of(job.step, unit_of(job).as_ref(), self.choice.agent.as_ref());
+        let actor = actor_of(
+            job.step,
+            unit_of(job).as_ref(),
+            self.choice.agent_of(job.step),
+        );
         let seconds = job.step.deadline_seconds + GRACE_SECONDS;
         let Ok(lease) = self.claim(&job.job, &actor, &paths, seconds)? else {
             return Ok(Outcome::Held);
@@ -182,12 +186,13 @@ impl Engine<'_> {
         }
         let job = &chosen.planned;
         let round = chosen.status.sent_back.as_ref().map_or(0, |s| s.round);
+        let agent = self.agent_of(job.step).name();
         self.tell(Event::Started {
             job: job.job.clone(),
-            agent: self.agent.name().to_owned(),
+            agent: agent.to_owned(),
             round,
         });
-        let folder = AttemptFolder::create(self.project.store.root(), &job.job, self.agent.name())
+        let folder = AttemptFolder::create(self.project.store.root(), &job.job, agent)
             .map_err(io("cannot create the folder of the attempt"))?;
         let outcome = match catching(|| {
             let attempt = Attempt {
@@ -251,7 +256,7 @@ impl Engine<'_> {
         let actor = actor_of(
             chosen.planned.step,
             unit_of(&chosen.planned).as_ref(),
-            self.choice.agent.as_ref(),
+            self.choice.agent_of(chosen.planned.step),
         );
         for (output, bytes) in &collected.files {
             match find_blocking(
@@ -379,6 +384,10 @@ impl Attempt<'_, '_> {
         }
     }
 
+    fn agent(&self) -> &dyn Agent {
+        self.engine.agent_of(self.chosen.planned.step)
+    }
+
     fn is_stopped(&self, ended: &Ended) -> bool {
         ended.ending == Ending::Stopped
             || self.engine.stop.is_asked() && ended.ending != Ending::Done
@@ -419,7 +428,7 @@ impl Attempt<'_, '_> {
             },
             look: &mut look,
         };
-        self.engine.agent.perform(task, watch)
+        self.agent().perform(task, watch)
     }
 
     /// Lets the agent finish its outputs, and sends a fault back to it once.
@@ -457,7 +466,7 @@ impl Attempt<'_, '_> {
             },
             look: &mut look,
         };
-        let ended = self.engine.agent.perform(task, watch);
+        let ended = self.agent().perform(task, watch);
         match lost {
             Some(error) => Err(error.into()),
             None => Ok(Work { ended, checked }),
@@ -505,10 +514,10 @@ impl Attempt<'_, '_> {
 
     fn collect(&self, assignment: &Assignment, ended: &Ended) -> (Collected, Vec<String>) {
         let (out, message) = (&assignment.out, ended.message.as_deref());
-        let mut collected = collect(&self.chosen.planned, out, message);
+        let mut collected = collect(&self.chosen.planned, out, message, &assignment.given);
         let Findings { faults, warnings } =
             self.engine
-                .faults(self.chosen, &collected, &assignment.before, ended);
+                .faults(self.chosen, &collected, assignment.sent_back(), ended);
         collected.warnings = warnings;
         (collected, faults)
     }
@@ -520,8 +529,9 @@ impl Attempt<'_, '_> {
         let contract = &engine.project.contract;
         let job = &self.chosen.planned.job;
         let mut note = AttemptNote::new(&self.folder.id, job, AttemptResult::Accepted);
-        note.agent = Some(engine.agent.name().to_owned());
-        let price = contract.price(engine.agent.name());
+        let agent = self.agent().name();
+        note.agent = Some(agent.to_owned());
+        let price = contract.price(agent);
         note.usage = seen.usage.map(|used| Usage {
             cost: price.map(|p| p.cost(used.input, used.output)),
             ..used

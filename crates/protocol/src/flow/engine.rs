@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
-use quipu_contract::{Actor, ActorName, Form, ProjectPath, UnitId};
+use quipu_contract::{Actor, ActorName, Contract, Form, ProjectPath, Step, UnitId};
 use quipu_store::{Change, Expect, Op, StoreError, WorkerRegistration};
 use thiserror::Error;
 
@@ -57,33 +57,49 @@ pub struct Choice {
     pub again: bool,
     /// Let agents complete unfinished files instead of starting over.
     pub salvage: bool,
+    /// The agent of every step that `agents` does not name.
     pub agent: Option<ActorName>,
+    /// The agents of single steps and roles.
+    pub agents: BTreeMap<String, ActorName>,
     pub jobs: usize,
 }
 
+/// Returns the entry for a step, else the one for its role.
+fn find_for_step<'m, T>(entries: &'m BTreeMap<String, T>, step: &Step) -> Option<&'m T> {
+    let of_role = || entries.get(step.role.as_deref()?);
+    entries.get(&step.name).or_else(of_role)
+}
+
 impl Choice {
+    /// The name of the agent that performs a step.
+    pub fn agent_of(&self, step: &Step) -> Option<&ActorName> {
+        find_for_step(&self.agents, step).or(self.agent.as_ref())
+    }
+
     /// Whether a job is selected.
     pub fn allows(&self, project: &Project, job: &Job) -> bool {
-        let of_flow = |flow: &String| {
-            project
-                .contract
-                .step(&job.step)
-                .is_some_and(|s| s.profile.is_empty() || s.profile == *flow)
-        };
-        let flow = self.flow.as_ref().is_none_or(of_flow);
-        let step = self.steps.is_empty() || self.steps.contains(&job.step);
+        let step = project.contract.step(&job.step);
         let unit =
             self.units.is_empty() || job.unit.as_ref().is_none_or(|u| self.units.contains(u));
-        let until = self.until.as_ref().is_none_or(|last| {
-            *last == job.step || comes_before(&project.contract, &job.step, last)
-        });
-        flow && step && unit && until
+        unit && step.is_some_and(|step| self.allows_step(&project.contract, step))
+    }
+
+    /// Whether jobs of a step can be selected.
+    pub fn allows_step(&self, contract: &Contract, step: &Step) -> bool {
+        let flow = |flow: &String| step.profile.is_empty() || step.profile == *flow;
+        let until = |last: &String| *last == step.name || comes_before(contract, &step.name, last);
+        self.flow.as_ref().is_none_or(flow)
+            && (self.steps.is_empty() || self.steps.contains(&step.name))
+            && self.until.as_ref().is_none_or(until)
     }
 }
 
 pub struct Engine<'p> {
     pub project: &'p Project,
+    /// The agent of every step that `agents` does not name.
     pub agent: &'p dyn Agent,
+    /// The agents of single steps and roles, under the names of `Choice::agents`.
+    pub agents: BTreeMap<String, &'p dyn Agent>,
     pub publisher: Option<&'p dyn Publisher>,
     pub choice: Choice,
     pub leave_rule: LeaveRule,
@@ -212,6 +228,12 @@ impl Shift {
 }
 
 impl<'p> Engine<'p> {
+    pub(super) fn agent_of(&self, step: &Step) -> &'p dyn Agent {
+        find_for_step(&self.agents, step)
+            .copied()
+            .unwrap_or(self.agent)
+    }
+
     pub(super) fn tell(&self, event: Event) {
         (self.listen)(&event);
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::engine::{Choice, FlowError, flow_now};
 use super::expect::Expected;
-use super::job::{Job, PlannedJob, comes_before, plan_batches};
+use super::job::{Job, PlannedJob, plan_batches};
 use super::note::Usage;
 use super::snapshot::FlowCache;
 use super::state::State;
@@ -25,6 +25,9 @@ pub struct JobEstimate {
     pub state: State,
     /// The role, or the built-in step.
     pub who: String,
+    /// The agent, if the run has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The expected number of attempts: reviewed work is usually sent back once and reviewed again.
     pub times: u64,
     /// Tokens read in all attempts: view and brief over all stages, including the expected length
@@ -108,11 +111,10 @@ impl Estimate {
 pub fn estimate_flow(
     project: &Project,
     choice: &Choice,
-    agent: &str,
     counter: Counter,
 ) -> Result<Estimate, FlowError> {
     let (flow, _) = flow_now(project, &FlowCache::default())?;
-    let price = project.contract.price(agent);
+    let mut with_tools = Usage::default();
     let expected = Expected::new(project, &flow, counter);
     let mut jobs = Vec::new();
     for (index, (planned, status)) in flow.jobs.iter().zip(&flow.statuses).enumerate() {
@@ -121,23 +123,14 @@ pub fn estimate_flow(
             State::Stale => choice.stale,
             _ => !choice.stale,
         };
-        let unit = choice.units.is_empty()
-            || status
-                .job
-                .unit
-                .as_ref()
-                .is_none_or(|u| choice.units.contains(u));
-        let step = choice.steps.is_empty() || choice.steps.contains(&status.job.step);
-        let until = choice.until.as_ref().is_none_or(|l| {
-            *l == status.job.step || comes_before(&project.contract, &status.job.step, l)
-        });
-        if !(open && unit && step && until) {
+        if !(open && choice.allows(project, &status.job)) {
             continue;
         }
         let mut estimate = JobEstimate {
             job: status.job.clone(),
             state: status.state,
             who: String::new(),
+            agent: None,
             times: if is_done_twice(&project.contract, planned.step) {
                 2
             } else {
@@ -159,11 +152,18 @@ pub fn estimate_flow(
             }
             Some(role) => {
                 estimate.who.clone_from(&role.name);
+                let agent = choice.agent_of(planned.step);
+                estimate.agent = agent
+                    .filter(|_| !choice.agents.is_empty())
+                    .map(ToString::to_string);
+                let price = project
+                    .contract
+                    .price(agent.map_or("default", ActorName::as_str));
                 let request = ViewRequest {
                     role: ActorName::parse(&role.name)
                         .expect("the contract has checked the names of roles"),
                     unit: status.job.unit.clone(),
-                    agent: choice.agent.clone(),
+                    agent: agent.cloned(),
                     budget: None,
                     window: None,
                     reserve: None,
@@ -197,23 +197,24 @@ pub fn estimate_flow(
                     Err(error) => estimate.fault = Some(error.to_string()),
                 }
                 estimate.output = Tokens(expected.written(planned).0 * estimate.times);
-                estimate.cost = price.map(|p| p.cost(estimate.input.0, estimate.output.0));
+                let (reads, writes) = (estimate.input.0, estimate.output.0);
+                estimate.cost = price.map(|price| price.cost(reads, writes));
+                if let Some(price) = price {
+                    let (reads, writes) = (reads * WITH_TOOLS_READS, writes * WITH_TOOLS_WRITES);
+                    *with_tools.cost.get_or_insert_default() += price.cost(reads, writes) / 100.0;
+                }
             }
         }
         jobs.push(estimate);
     }
     let input: Tokens = jobs.iter().map(|t| t.input).sum();
     let output: Tokens = jobs.iter().map(|t| t.output).sum();
-    let cost = price.map(|_| jobs.iter().filter_map(|t| t.cost).sum());
-    let with_tools = Usage {
-        input: input.0 * WITH_TOOLS_READS / 100,
-        output: output.0 * WITH_TOOLS_WRITES / 100,
-        cost: None,
-    };
-    let with_tools = Usage {
-        cost: price.map(|price| price.cost(with_tools.input, with_tools.output)),
-        ..with_tools
-    };
+    let rest = choice.agent.as_ref().map_or("default", ActorName::as_str);
+    let is_priced =
+        project.contract.price(rest).is_some() || jobs.iter().any(|job| job.cost.is_some());
+    let cost = is_priced.then(|| jobs.iter().filter_map(|job| job.cost).sum());
+    with_tools.input = input.0 * WITH_TOOLS_READS / 100;
+    with_tools.output = output.0 * WITH_TOOLS_WRITES / 100;
     Ok(Estimate {
         with_tools,
         batches: batches(project, &jobs),

@@ -2,6 +2,8 @@
 //!
 //! Text from agents and files is quoted or put on one line.
 
+use std::ops::RangeInclusive;
+
 use quipu_contract::{Language, in_one_line};
 
 use super::state::SentBack;
@@ -29,6 +31,102 @@ pub fn sent_back(language: Language, sent: &SentBack, rounds: u32) -> String {
         Language::Zh => format!(
             "\n**退回修改**（第 {of} \
              轮）。你先前的文稿就在输出文件里，完成标记已去掉；全部改完后再写上。只改以下各条，其余不变：\n{items}"
+        ),
+    }
+}
+
+/// What counts towards a required length.
+fn counted(language: Language) -> &'static str {
+    match language {
+        Language::En => {
+            "Every word outside code blocks and comments counts, those of headings, tables and \
+             quotations too"
+        }
+        Language::Zh => "代码块与注释之外的字都算，标题、表格与引文也算",
+    }
+}
+
+/// A text that is too short or too long.
+pub fn wrong_length(
+    language: Language,
+    path: &str,
+    count: usize,
+    required: &RangeInclusive<usize>,
+) -> String {
+    let (least, most, counted) = (required.start(), required.end(), counted(language));
+    let (short, long) = (least.saturating_sub(count), count.saturating_sub(*most));
+    match (language, short > 0) {
+        (Language::En, true) => format!(
+            "`{path}` has {count} words; {least} to {most} are required. Expand it by at least \
+             {short}, only where it is thinnest. {counted}"
+        ),
+        (Language::En, false) => format!(
+            "`{path}` has {count} words; {least} to {most} are required. Shorten it by at least \
+             {long}, only where it repeats itself. {counted}"
+        ),
+        (Language::Zh, true) => format!(
+            "`{path}` 有 {count} 字；应为 {least} 至 {most} 字。至少再写 {short} 字，只补最单薄之处。{counted}"
+        ),
+        (Language::Zh, false) => format!(
+            "`{path}` 有 {count} 字；应为 {least} 至 {most} 字。至少删去 {long} 字，只删重复之处。{counted}"
+        ),
+    }
+}
+
+/// A part of a report that is too short or too long. `whole` is the length of the text that it
+/// summarises, if the required length follows from it.
+pub fn wrong_length_of_part(
+    language: Language,
+    title: &str,
+    count: usize,
+    required: &RangeInclusive<usize>,
+    whole: Option<usize>,
+) -> String {
+    let (least, most, counted) = (required.start(), required.end(), counted(language));
+    match language {
+        Language::En => {
+            let whole = whole.map_or_else(String::new, |n| format!(" for a text of {n} words"));
+            format!(
+                "has a part `### {title}` of {count} words; {least} to {most} are required{whole}, \
+                 a fifth more or less is accepted. {counted}"
+            )
+        }
+        Language::Zh => {
+            let whole = whole.map_or_else(String::new, |n| format!("（正文 {n} 字）"));
+            format!(
+                "的 `### {title}` 有 {count} 字；应为 {least} 至 {most} 字{whole}，上下可差五分之一。{counted}"
+            )
+        }
+    }
+}
+
+/// How an agent without file tools answers with several files.
+pub fn answer_with_files(language: Language, paths: &[&str]) -> String {
+    let parts: String = paths
+        .iter()
+        .map(|path| format!("\n<file path=\"{path}\">\n…\n</file>\n"))
+        .collect();
+    match language {
+        Language::En => format!(
+            "\n**Answer with these files**, each in full between its two lines, and with nothing \
+             else:\n{parts}"
+        ),
+        Language::Zh => {
+            format!("\n**用这些文件作答**，每份全文放在各自的两行之间，此外什么也不写：\n{parts}")
+        }
+    }
+}
+
+/// A required file that an agent neither wrote nor answered with.
+pub fn missing_in_answer(language: Language, path: &str) -> String {
+    match language {
+        Language::En => format!(
+            "`{path}` was not written. Without a tool that writes files, answer with it in full, \
+             between the lines `<file path=\"{path}\">` and `</file>`"
+        ),
+        Language::Zh => format!(
+            "没有写 `{path}`。没有写文件的工具，就在回答中给出其全文，放在 `<file path=\"{path}\">` 与 `</file>` \
+             两行之间"
         ),
     }
 }

@@ -3,6 +3,7 @@
 //! `rehearse` and `script` are built in. Every other name is a host of `quipu-agents`: from its
 //! table, from `[agents.NAME]` in `quipu.toml`, or described inline (`command:…`, `http:…`).
 
+mod by;
 mod diagram;
 mod external;
 mod rehearsal;
@@ -17,6 +18,7 @@ use serde::Serialize;
 
 use crate::answer::{Failure, exit};
 use crate::integrate::find_program;
+pub use by::By;
 pub use diagram::Drawing;
 use external::ExternalAgent;
 use rehearsal::RehearsalAgent;

@@ -4,9 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
-use quipu_contract::{
-    ActorName, Contract, Each, Language, Privilege, UnitId, did_you_mean, unknown,
-};
+use quipu_contract::{Contract, Each, Language, Privilege, UnitId, did_you_mean, unknown};
 use quipu_protocol::flow::{
     Choice, Engine, Event, FlowCache, Idle, LeaveRule, State, Usage, estimate_flow, explain_idle,
     flow_now,
@@ -15,7 +13,7 @@ use quipu_protocol::{BookPublisher, Draw, Project};
 use quipu_text::Counter;
 use serde_json::json;
 
-use crate::agents::{Drawing, actor_name, agent, counts_tokens, unnamed};
+use crate::agents::{By, Drawing, counts_tokens, unnamed};
 use crate::answer::{Answer, Failure, count, exit};
 use crate::flow_text::{render_compared, render_estimate, render_flow, render_plans, render_usage};
 use crate::progress::Progress;
@@ -30,9 +28,9 @@ pub const JOBS: usize = 3;
 #[derive(Debug, Args)]
 pub struct Run {
     /// The agent that performs the steps: rehearse (offline), claude, codex, person,
-    /// command:'PROGRAM ARGUMENTS', …
+    /// command:'PROGRAM ARGUMENTS', …; ROLE=NAME for one role or step; repeatable
     #[arg(long, value_name = "NAME")]
-    by: Option<String>,
+    by: Vec<String>,
     /// Run only this step; repeatable
     #[arg(long = "step", value_name = "STEP")]
     steps: Vec<String>,
@@ -71,13 +69,13 @@ impl Operate for Run {
         if let Some(behind) = behind {
             terminal::say(&behind);
         }
-        let by = self.by.as_deref().map(actor_name).transpose()?;
+        let by = By::parse(&project.contract, &self.by)?;
         let choice = choose(
             session,
             &project.contract,
             &self.steps,
             self.until.as_ref(),
-            by,
+            &by,
         )?;
         let choice = Choice {
             stale: self.stale,
@@ -87,8 +85,7 @@ impl Operate for Run {
             ..choice
         };
         if self.dry_run {
-            let agent = choice.agent.as_ref().map_or("default", ActorName::as_str);
-            let estimate = estimate_flow(&project, &choice, agent, Counter::default())?;
+            let estimate = estimate_flow(&project, &choice, Counter::default())?;
             let mut answer = Answer::new(json!(estimate), render_estimate(&estimate));
             if estimate.cost.is_none() {
                 answer = answer.say(
@@ -111,9 +108,9 @@ impl Operate for Run {
             }
             return Ok(answer);
         }
-        let Some(by) = self.by else {
+        if self.by.is_empty() {
             return Err(unnamed(Self::NAME));
-        };
+        }
         let done = carry_out(
             session,
             &project,
@@ -168,20 +165,18 @@ pub fn carry_out(
     project: &Project,
     choice: Choice,
     leave_rule: LeaveRule,
-    by: &str,
+    by: &By,
     model: Option<&str>,
 ) -> Result<Done, Failure> {
-    let agent = agent(by, model, &project.contract, project.store.root())?;
+    let cast = by.open(model, project)?;
+    let Some(agent) = cast.rest() else {
+        return Err(unnamed(Run::NAME));
+    };
     let stop = crate::signals::stop_on_signals()?;
     let progress = Progress::new(session.json);
     // Only agents that count tokens are compared with the estimate.
-    let estimate = if counts_tokens(by) {
-        Some(estimate_flow(
-            project,
-            &choice,
-            agent.name(),
-            Counter::default(),
-        )?)
+    let estimate = if by.names().any(counts_tokens) {
+        Some(estimate_flow(project, &choice, Counter::default())?)
     } else {
         None
     };
@@ -217,11 +212,12 @@ pub fn carry_out(
     };
     let engine = Engine {
         project,
-        agent: agent.as_ref(),
+        agent,
+        agents: cast.agents(),
         publisher: Some(&publisher),
         registration: project
             .store
-            .register_worker(Some(agent.name()), choice.jobs)?,
+            .register_worker(Some(&cast.names()), choice.jobs)?,
         choice,
         leave_rule,
         stop,
@@ -283,13 +279,13 @@ pub fn carry_out(
     })
 }
 
-/// Returns the steps and units of a run or a worker, and the name of the agent that performs them.
+/// Returns the steps and units of a run or a worker, and the names of the agents that perform them.
 pub fn choose(
     session: &Session,
     contract: &Contract,
     steps: &[String],
     until: Option<&String>,
-    by: Option<ActorName>,
+    by: &By,
 ) -> Result<Choice, Failure> {
     for step in steps
         .iter()
@@ -316,14 +312,17 @@ pub fn choose(
         None => Vec::new(),
         Some(unit) => units(contract, unit)?,
     };
-    Ok(Choice {
+    let choice = Choice {
         steps: steps.to_vec(),
         units,
         until: until.cloned(),
-        agent: by,
+        agent: by.rest()?,
+        agents: by.agents()?,
         jobs: JOBS,
         ..Choice::default()
-    })
+    };
+    by.check(contract, &choice)?;
+    Ok(choice)
 }
 
 /// Parses `ch05`, `ch01-ch05`, `all`.

@@ -8,7 +8,7 @@ use quipu_protocol::Project;
 use quipu_protocol::flow::{Choice, LeaveRule, Until};
 
 use super::run::{JOBS, carry_out, choose};
-use crate::agents::{actor_name, unnamed};
+use crate::agents::{By, unnamed};
 use crate::answer::{Answer, Failure, exit};
 use crate::session::Session;
 use crate::table::Operate;
@@ -18,7 +18,7 @@ use crate::terminal;
 pub struct Worker {
     /// The agent that performs the steps, as for `quipu run`
     #[arg(long, value_name = "NAME")]
-    by: Option<String>,
+    by: Vec<String>,
     /// Run only the flow of this profile, and the steps of quipu.toml
     #[arg(long, value_name = "PROFILE")]
     flow: Option<String>,
@@ -70,17 +70,17 @@ impl Operate for Worker {
                 terminal::say(&behind);
             }
             check_flow(&project.contract, self.flow.as_deref())?;
-            let name = self.by.as_deref().map(actor_name).transpose()?;
+            let by = By::parse(&project.contract, &self.by)?;
             let choice = choose(
                 session,
                 &project.contract,
                 &self.steps,
                 self.until.as_ref(),
-                name,
+                &by,
             )?;
-            let Some(by) = self.by.as_deref() else {
+            if self.by.is_empty() {
                 return Err(unnamed(Self::NAME));
-            };
+            }
             let choice = Choice {
                 flow: self.flow.clone(),
                 salvage: self.salvage,
@@ -92,7 +92,7 @@ impl Operate for Worker {
                 &project,
                 choice,
                 leave_rule,
-                by,
+                &by,
                 self.model.as_deref(),
             )?;
             if done.stopped || !done.rules_changed {

@@ -458,6 +458,7 @@ impl Stage {
         let engine = Engine {
             project: &project,
             agent: &agent,
+            agents: Default::default(),
             publisher: None,
             registration: project
                 .store

@@ -159,6 +159,7 @@ impl Stage {
         let engine = Engine {
             project: &project,
             agent,
+            agents: Default::default(),
             publisher: Some(&Plain),
             registration: project
                 .store

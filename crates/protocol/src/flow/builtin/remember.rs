@@ -4,10 +4,12 @@
 //! Memory is never edited. An item that contradicts a row in force goes to the audit log, for a
 //! person. An item that already exists is not added twice, so the step is idempotent.
 
-use quipu_contract::{Contract, Remember, RememberItem, RememberKind, RowCheck, parse_span};
+use quipu_contract::{
+    Contract, Language, Remember, RememberItem, RememberKind, RowCheck, parse_span,
+};
 use quipu_text::{Document, count_words, marker, render_marker};
 
-use crate::flow::messages::Audit;
+use crate::flow::messages::{Audit, wrong_length_of_part};
 
 /// A row of a memory file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,14 +93,20 @@ pub fn find_missing(remember: &Remember, text: &str) -> Vec<String> {
 
 /// Allowed deviation from the requested word count, as a fraction.
 const TOLERANCE: f64 = 0.2;
-/// A part need not be longer than the source text divided by this number.
-const SHARE: usize = 3;
+/// A part need not be longer than the source text divided by the first number, and must not be
+/// longer than it divided by the second.
+const SHARES: (usize, usize) = (3, 2);
 
 /// Lists the parts of a report that are much shorter or longer than requested. `whole` is the text
 /// that they summarise.
-pub fn find_wrong_length(remember: &Remember, text: &str, whole: Option<&str>) -> Vec<String> {
+pub fn find_wrong_length(
+    remember: &Remember,
+    text: &str,
+    whole: Option<&str>,
+    language: Language,
+) -> Vec<String> {
     let document = Document::parse(text);
-    let room = whole.map_or(usize::MAX, |whole| count_words(whole) / SHARE);
+    let whole = whole.map(count_words);
     let wrong = remember.items.iter().filter_map(|item| {
         let (least, most) = parse_span(item.words.as_ref()?)?;
         let outer = section_named(&document, &remember.section, None)?;
@@ -106,10 +114,22 @@ pub fn find_wrong_length(remember: &Remember, text: &str, whole: Option<&str>) -
             .section(section_named(&document, &item.section, Some(outer))?)
             .title;
         let count = part_of(&document, remember, item).map_or(0, |(_, body)| count_words(body));
-        let bound = |words: u32, share: f64| (f64::from(words) * share).round() as usize;
-        let allowed = bound(least, 1.0 - TOLERANCE).min(room)..=bound(most, 1.0 + TOLERANCE);
-        (!allowed.contains(&count)).then(|| {
-            format!("has a part `### {title}` of {count} words; {least} to {most} are required")
+        let share = |words: u32, share: usize| {
+            (words as usize).min(whole.map_or(usize::MAX, |whole| whole / share))
+        };
+        let required = share(least, SHARES.0)..=share(most, SHARES.1);
+        let bound = |words: usize, share: f64| (words as f64 * share).round() as usize;
+        let accepted =
+            bound(*required.start(), 1.0 - TOLERANCE)..=bound(*required.end(), 1.0 + TOLERANCE);
+        let is_scaled = required != (least as usize..=most as usize);
+        (!accepted.contains(&count)).then(|| {
+            wrong_length_of_part(
+                language,
+                title,
+                count,
+                &required,
+                whole.filter(|_| is_scaled),
+            )
         })
     });
     wrong.collect()
@@ -563,26 +583,38 @@ mod tests {
                 &remember,
                 &format!("## New items\n\n### Summary\n\n{body}\n"),
                 Some(whole),
+                Language::En,
             )
         };
         for words in [160, 200, 300, 360] {
             assert_eq!(wrong(&"word ".repeat(words), &long), [""; 0], "{words}");
             let chinese = format!("## 新条目\n\n### 摘要\n\n{}\n", "字".repeat(words));
             assert_eq!(
-                find_wrong_length(&remember, &chinese, Some(&long)),
+                find_wrong_length(&remember, &chinese, Some(&long), Language::Zh),
                 [""; 0],
                 "{words}"
             );
         }
         assert_eq!(
             wrong("x", &long),
-            ["has a part `### Summary` of 1 words; 200 to 300 are required"]
+            [
+                "has a part `### Summary` of 1 words; 200 to 300 are required, a fifth more or \
+                 less is accepted. Every word outside code blocks and comments counts, those of \
+                 headings, tables and quotations too"
+            ]
         );
         for words in [0, 150, 370] {
             assert_eq!(wrong(&"word ".repeat(words), &long).len(), 1, "{words}");
         }
-        // A short text needs only a short summary.
+        // A short text has a short summary: from a third of its words to half of them.
         assert_eq!(wrong(&"word ".repeat(40), &"word ".repeat(120)), [""; 0]);
-        assert_eq!(wrong("x", &"word ".repeat(120)).len(), 1);
+        assert_eq!(wrong(&"word ".repeat(72), &"word ".repeat(120)), [""; 0]);
+        for words in [1, 31, 73, 250] {
+            let said = wrong(&"word ".repeat(words), &"word ".repeat(120));
+            assert!(
+                said[0].contains("; 40 to 60 are required for a text of 120 words"),
+                "{said:?}"
+            );
+        }
     }
 }

@@ -18,6 +18,7 @@ pub use self::collect::{Collected, collect};
 use super::builtin::entries::find_lost;
 use super::engine::{FlowError, flow_now};
 use super::job::{Output, PlannedJob, fill_path};
+use super::messages::missing_in_answer;
 use super::snapshot::{FlowCache, items_with, marker_of, stray_sign, unmarked};
 use crate::project::open::Project;
 use crate::review::{ReportFault, panel_view};
@@ -48,9 +49,10 @@ pub fn find_faults(
     for output in job.required() {
         if !collected.files.iter().any(|(o, _)| o.path == output.path) {
             let path = &output.path;
-            faults.push(match &collected.unfinished {
-                None => format!("`{path}` was not written"),
-                Some(marker) => format!(
+            faults.push(match (collected.answered, &collected.unfinished) {
+                (true, _) => missing_in_answer(contract.language, path.as_str()),
+                (false, None) => format!("`{path}` was not written"),
+                (false, Some(marker)) => format!(
                     "`{path}` was not written, and the answer is not its whole text: the very last \
                      line must be <!-- {marker} -->"
                 ),
@@ -247,6 +249,7 @@ fn find_missing_items(
             remember,
             text,
             whole.as_deref(),
+            project.contract.language,
         ));
         missing.extend(found.map(|what| format!("`{path}` {what}")));
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use quipu_contract::Shape;
+use quipu_contract::{Language, Shape};
 use quipu_publish::{Book, Chapter, Places, find_missing_text, publish};
 use quipu_store::StoreError;
 use quipu_text::{Document, count_words};
@@ -15,6 +15,7 @@ use super::sections::{check_scores, check_sections};
 use super::{Findings, places, repeated};
 use crate::files::read_scope::ReadScope;
 use crate::flow::job::{Output, PlannedJob, actor_of, fill_path};
+use crate::flow::messages::wrong_length;
 use crate::project::open::Project;
 
 /// At most this many missing passages are named.
@@ -41,7 +42,7 @@ pub fn check(
         .extend(find_wrong_headings(shape, path, text));
     findings
         .faults
-        .extend(find_wrong_length(shape, job, path, text));
+        .extend(find_wrong_length(shape, job, path, text, contract.language));
     check_sections(path, text, &shape.sections, contract.language, findings);
     if shape.scores {
         let metrics: Vec<&str> = job
@@ -133,6 +134,7 @@ fn find_wrong_length(
     job: &PlannedJob<'_>,
     path: &str,
     text: &str,
+    language: Language,
 ) -> Option<String> {
     let number = |words: &String| {
         words
@@ -145,22 +147,9 @@ fn find_wrong_length(
         f64::from(wanted) * (1.0 - shape.tolerance),
         f64::from(wanted) * (1.0 + shape.tolerance),
     );
-    let (least, most) = (least.round() as usize, most.round() as usize);
+    let required = least.round() as usize..=most.round() as usize;
     let count = count_words(text);
-    let what = format!("`{path}` has {count} words; {least} to {most} are required");
-    if count < least {
-        Some(format!(
-            "{what}. Expand it by at least {}, only where it is thinnest",
-            least - count
-        ))
-    } else if count > most {
-        Some(format!(
-            "{what}. Shorten it by at least {}, only where it repeats itself",
-            count - most
-        ))
-    } else {
-        None
-    }
+    (!required.contains(&count)).then(|| wrong_length(language, path, count, &required))
 }
 
 /// Checks that a page contains the words of its chapter.
