@@ -123,37 +123,66 @@ impl Judgements {
         all
     }
 
-    /// Reads the items below headings about conflicts. An item goes on on indented lines.
+    /// Reads the items below headings about conflicts.
     fn read(&mut self, page: &Page) {
-        let document = Document::parse(&page.text);
-        let (mut end, mut scene) = (0, None::<String>);
-        let mut lines = page.text.split_inclusive('\n').enumerate().peekable();
-        while let Some((nth, line)) = lines.next() {
-            let begin = end;
-            end += line.len();
-            let mut item = line.trim_end().to_owned();
-            while let Some((_, next)) = lines.next_if(|(_, next)| next.starts_with([' ', '\t'])) {
-                end += next.len();
-                item.push(' ');
-                item.push_str(next.trim());
-            }
-            let Some(item) = item.strip_prefix("- ") else {
-                continue;
-            };
-            if !is_about_conflicts(&document.section_at(begin).title) {
-                continue;
-            }
-            if let Some((id, judge)) = read_judged_scene(item) {
+        let mut scene = None::<String>;
+        for (line, item) in items_of(&page.text) {
+            if let Some((id, judge)) = read_judged_scene(&item) {
                 // A later answer about the same scene replaces an earlier one.
                 self.found.retain(|one| one.scene.as_ref() != Some(&id));
                 self.judges.insert(id.clone(), judge);
                 scene = Some(id);
             } else {
-                let kept = Place::new(&page.path, nth + 1);
-                self.found.extend(read_item(item, kept, scene.clone()));
+                let kept = Place::new(&page.path, line);
+                self.found.extend(read_item(&item, kept, scene.clone()));
             }
         }
     }
+}
+
+/// The list items below headings about conflicts, with their lines. An item goes on on indented
+/// lines.
+fn items_of(text: &str) -> Vec<(usize, String)> {
+    let document = Document::parse(text);
+    let (mut end, mut items) = (0, Vec::new());
+    let mut lines = text.split_inclusive('\n').enumerate().peekable();
+    while let Some((nth, line)) = lines.next() {
+        let begin = end;
+        end += line.len();
+        let mut item = line.trim_end().to_owned();
+        while let Some((_, next)) = lines.next_if(|(_, next)| next.starts_with([' ', '\t'])) {
+            end += next.len();
+            item.push(' ');
+            item.push_str(next.trim());
+        }
+        if let Some(item) = item.strip_prefix("- ")
+            && is_about_conflicts(&document.section_at(begin).title)
+        {
+            items.push((nth + 1, item.to_owned()));
+        }
+    }
+    items
+}
+
+/// Returns the items of a report that name a conflict and cannot be read as one, with their lines:
+/// a place or a quotation is missing.
+pub fn find_unreadable(text: &str) -> Vec<(usize, String)> {
+    let mut items = items_of(text);
+    items.retain(|(_, item)| {
+        read_judged_scene(item).is_none()
+            && read_item(item, Place::new("", 0), None).is_none()
+            && !says_none(item)
+    });
+    items
+}
+
+fn says_none(item: &str) -> bool {
+    let said = item
+        .trim_start_matches(['*', '_', '(', '（'])
+        .to_lowercase();
+    ["none", "no conflict", "无", "没有"]
+        .iter()
+        .any(|none| said.starts_with(none))
 }
 
 fn is_about_conflicts(title: &str) -> bool {
@@ -435,5 +464,31 @@ mod tests {
         let found = kept(&text, DRAFT, "drafts/ch05-draft.md", DRAFT, MEMORY);
         assert!(found.conflicts.is_empty());
         assert_eq!(found.judged, [(1, "claude".to_owned())].into());
+    }
+
+    #[test]
+    fn an_item_that_cannot_be_read_is_named() {
+        let good =
+            "- a.md:4 ⇄ b.md:4 · judged by checker\n  \"right hand\" / \"handed: left\": no.";
+        for (item, is_bad) in [
+            (good, false),
+            ("- none", false),
+            ("- (None.)", false),
+            ("- 无", false),
+            ("- a.md:4-9 · scene s1 · judged by x", false),
+            (
+                "- a.md:4 ⇄ b.md:4 · judged by checker\n  \"right hand\": not left",
+                true,
+            ),
+            (
+                "- a.md ⇄ b.md:4 \"right hand\" / \"handed: left\": no",
+                true,
+            ),
+            ("- She signs with the right hand.", true),
+        ] {
+            let report = format!("## Conflicts\n\n{item}\n\n## Unknown\n- who knows\n");
+            let lines: Vec<usize> = find_unreadable(&report).iter().map(|one| one.0).collect();
+            assert_eq!(lines, if is_bad { vec![3] } else { vec![] }, "{item}");
+        }
     }
 }

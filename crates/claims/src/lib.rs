@@ -50,7 +50,7 @@ pub use evidence::{Evidence, SceneEvidence};
 pub use graph::{Dense, Edge, Fate, Graph, Orphan, resolve_link};
 pub use graph_picture::{render_dot, render_svg};
 pub use judgement::{
-    Judgement, KeptConflict, KeptJudgements, kept_judgements, render_judged_scene,
+    Judgement, KeptConflict, KeptJudgements, find_unreadable, kept_judgements, render_judged_scene,
     render_judgement, scene_id,
 };
 pub use judges::Finding;

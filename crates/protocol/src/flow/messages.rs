@@ -131,6 +131,21 @@ pub fn missing_in_answer(language: Language, path: &str) -> String {
     }
 }
 
+/// An item of a report that names a conflict without both places and both quotations.
+pub fn unreadable_conflict(language: Language, path: &str, line: usize, item: &str) -> String {
+    match language {
+        Language::En => format!(
+            "`{path}` line {line}: “{item}” would count for nothing. A conflict needs both places \
+             and both quotations: `FILE:LINE ⇄ FILE:LINE · judged by NAME`, and below it `\"words of \
+             the text\" / \"words of the evidence\": reason`. If there is no conflict, write `none`"
+        ),
+        Language::Zh => format!(
+            "`{path}` 第 {line} 行：“{item}”会不算数。一处冲突须有两处出处与两段引文：`文件:行 ⇄ 文件:行 · 判定者：名称`，\
+             其下 `“正文原文”／“依据原文”：理由`。没有冲突就写“无”"
+        ),
+    }
+}
+
 /// Quotes a report for an agent, line by line.
 pub fn report(language: Language, path: &str, text: &str) -> String {
     let quoted = text

@@ -1,7 +1,7 @@
 //! Formats the contradictions inside memory: for `check --memory`, and after a write of memory.
 
 use quipu_claims::Inconsistency;
-use quipu_contract::Actor;
+use quipu_contract::{Actor, Language};
 use quipu_protocol::{MemoryChecking, Project, check_changed_memory, check_own_memory};
 use quipu_store::Receipt;
 use serde_json::json;
@@ -14,23 +14,30 @@ const SHOWN: usize = 3;
 /// Answers `check --memory`.
 pub fn answer(project: &Project, actor: &Actor) -> Result<Answer, Failure> {
     let checking: MemoryChecking = check_own_memory(project, actor)?;
-    let text: String = checking.conflicts.iter().map(render).collect();
+    let language = project.contract.language;
+    let conflicts = checking.conflicts.iter();
+    let text: String = conflicts.map(|one| render(one, language)).collect();
     let mut answer = Answer::new(json!(checking), text);
     if !checking.conflicts.is_empty() {
         answer.exit = exit::NO;
-        answer = answer.say(
-            "close the one that ended with (until chNN); if both are meant: quipu waive ID --why \"…\"",
-        );
+        answer = answer.say(match language {
+            Language::En => "close the one that ended with (until chNN); if both are meant: quipu waive ID --why \"…\"",
+            Language::Zh => "已经不再成立的一条，加上（至 chNN）；若两条都是有意的：quipu waive ID --why \"…\"",
+        });
     }
-    let waived = match checking.waived {
-        0 => String::new(),
-        waived => format!(", {waived} waived"),
+    let waived = match (checking.waived, language) {
+        (0, _) => String::new(),
+        (waived, Language::En) => format!(", {waived} waived"),
+        (waived, Language::Zh) => format!("，已豁免 {waived} 处"),
     };
-    let found = count(checking.conflicts.len(), "contradiction");
-    Ok(answer.say(format!("{found} inside memory{waived}")))
+    let found = checking.conflicts.len();
+    Ok(answer.say(match language {
+        Language::En => format!("{} inside memory{waived}", count(found, "contradiction")),
+        Language::Zh => format!("记忆内部矛盾 {found} 处{waived}"),
+    }))
 }
 
-pub fn render(found: &Inconsistency) -> String {
+pub fn render(found: &Inconsistency, language: Language) -> String {
     let Inconsistency {
         id,
         kind,
@@ -40,7 +47,11 @@ pub fn render(found: &Inconsistency) -> String {
         against_text,
         why,
     } = found;
-    format!("memory    {at} ⇄ {against}  {kind}  {id}\n    {text}\n    {against_text}\n    {why}\n")
+    let label = match language {
+        Language::En => "memory  ",
+        Language::Zh => "记忆    ",
+    };
+    format!("{label}  {at} ⇄ {against}  {kind}  {id}\n    {text}\n    {against_text}\n    {why}\n")
 }
 
 /// Adds what a write of memory contradicts to its answer. A check that fails does not fail the

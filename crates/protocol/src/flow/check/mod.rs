@@ -18,10 +18,14 @@ pub use self::collect::{Collected, collect};
 use super::builtin::entries::find_lost;
 use super::engine::{FlowError, flow_now};
 use super::job::{Output, PlannedJob, fill_path};
-use super::messages::missing_in_answer;
+use super::messages::{missing_in_answer, unreadable_conflict};
 use super::snapshot::{FlowCache, items_with, marker_of, stray_sign, unmarked};
 use crate::project::open::Project;
 use crate::review::{ReportFault, panel_view};
+use crate::session::capture::cut;
+
+/// At most this much of a faulty item is quoted, in bytes.
+const SHOWN: usize = 120;
 
 /// Larger outputs are refused.
 const LARGEST_BYTES: usize = 4 << 20;
@@ -108,6 +112,12 @@ pub fn find_faults(
                     .iter()
                     .map(|f| format!("`{path}` line {}: {}", f.line, f.what)),
             );
+        }
+        if contract.rule(&output.path).and_then(|r| r.form) == Some(Form::Judgements) {
+            let found = quipu_claims::find_unreadable(text).into_iter();
+            faults.extend(found.map(|(line, item)| {
+                unreadable_conflict(contract.language, path, line, &cut(&item, SHOWN))
+            }));
         }
         faults.extend(find_missing_items(project, job, path, text)?);
     }

@@ -4,9 +4,10 @@ use clap::Args;
 use quipu_claims::{Fact, Kind};
 use serde_json::json;
 
+use super::Book;
 use super::sheet::as_json;
-use super::{Book, period};
-use crate::answer::{Answer, Failure, count};
+use super::wording::{at_the_end_of, number, period, verb};
+use crate::answer::{Answer, Failure};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -55,11 +56,11 @@ impl Operate for StoryKnows {
                 text.push_str(&format!("{name}\n"));
                 last = Some(name);
             }
-            let verb = fact.kind().map_or("", Kind::name);
             text.push_str(&format!(
-                "  {verb:<13}  {}{}  ({})\n",
+                "  {}  {}{}  ({})\n",
+                verb(book.language, fact.kind()),
                 fact.value,
-                period(fact),
+                period(book.language, &fact.period),
                 fact.at
             ));
         }
@@ -67,10 +68,8 @@ impl Operate for StoryKnows {
             .iter()
             .map(|fact| json!({"name": book.owner_of(fact), "fact": as_json(fact)}))
             .collect();
-        let when = at
-            .map(|at| format!(" at the end of {at}"))
-            .unwrap_or_default();
-        Ok(Answer::new(json!({"at": at, "knowledge": told}), text)
-            .say(format!("{}{when}", count(facts.len(), "fact"))))
+        let found = number(book.language, facts.len(), "fact");
+        let when = at_the_end_of(book.language, at);
+        Ok(Answer::new(json!({"at": at, "knowledge": told}), text).say(found + &when))
     }
 }

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use quipu_claims::{Place, cut_scenes, last_met};
+use quipu_contract::Language;
 use serde_json::json;
 
 use super::Book;
@@ -40,10 +41,17 @@ impl Operate for StoryMet {
         let Some((scene, first, second)) = last_met(&book.memory, &scenes, one, other) else {
             let mut answer = Answer::new(json!({"met": null}), "");
             answer.exit = exit::NO;
-            return Ok(answer.say(format!(
-                "no scene of a final chapter shows both {} and {}",
-                names.0, names.1
-            )));
+            return Ok(answer.say(match book.language {
+                Language::En => {
+                    format!(
+                        "no scene of a final chapter shows both {} and {}",
+                        names.0, names.1
+                    )
+                }
+                Language::Zh => {
+                    format!("定稿中没有 {} 与 {} 同在的场景", names.0, names.1)
+                }
+            }));
         };
         let place = |line| Place::new(&scene.at.path, line);
         let mut text = format!("{}  {}  ({})\n", scene.point, scene.title, scene.at);

@@ -9,6 +9,7 @@ mod relations;
 mod report;
 mod sheet;
 mod timeline;
+mod wording;
 
 pub use knows::StoryKnows;
 pub use met::StoryMet;
@@ -19,7 +20,7 @@ pub use sheet::StorySheet;
 pub use timeline::StoryTimeline;
 
 use quipu_claims::{Fact, Memory, Page, Point, appearances, cut_scenes, facts_about};
-use quipu_contract::nearest;
+use quipu_contract::{Language, nearest};
 use quipu_protocol::gather;
 
 use crate::answer::{Failure, exit};
@@ -29,6 +30,7 @@ use crate::session::Session;
 struct Book {
     pages: Vec<Page>,
     memory: Memory,
+    language: Language,
 }
 
 impl Book {
@@ -36,7 +38,12 @@ impl Book {
         let project = session.project()?;
         let pages = gather(&project, &session.actor)?.pages;
         let memory = Memory::of(&pages);
-        Ok(Book { pages, memory })
+        let language = project.contract.language;
+        Ok(Book {
+            pages,
+            memory,
+            language,
+        })
     }
 
     /// Resolves a name or an alias.
@@ -46,16 +53,26 @@ impl Book {
         }
         let entities = self.memory.entities.iter();
         let known = entities.flat_map(|entity| entity.names.iter().map(String::as_str));
-        let remedy = match nearest(name, known) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "use the name of a section of memory, or an alias from its line `aliases:`"
-                .to_owned(),
+        let near = nearest(name, known);
+        let (what, remedy) = match (self.language, near) {
+            (Language::En, Some(near)) => (
+                format!("memory has no `{name}`"),
+                format!("did you mean `{near}`?"),
+            ),
+            (Language::En, None) => (
+                format!("memory has no `{name}`"),
+                "use the name of a section of memory, or an alias from its line `aliases:`"
+                    .to_owned(),
+            ),
+            (Language::Zh, Some(near)) => {
+                (format!("记忆里没有 `{name}`"), format!("是 `{near}` 吗？"))
+            }
+            (Language::Zh, None) => (
+                format!("记忆里没有 `{name}`"),
+                "写记忆中某一节的名字，或该节 `别名：` 一行里的别名".to_owned(),
+            ),
         };
-        Err(Failure::new(
-            exit::NOT_FOUND,
-            format!("memory has no `{name}`"),
-            remedy,
-        ))
+        Err(Failure::new(exit::NOT_FOUND, what, remedy))
     }
 
     /// Resolves a name, an alias, or a thing without a section that somebody holds, where somebody
@@ -85,18 +102,17 @@ impl Book {
     /// Parses a point of the story.
     fn point(&self, text: &str) -> Result<Point, Failure> {
         self.memory.point(text).ok_or_else(|| {
-            Failure::usage(
-                format!("`{text}` is not a chapter or a scene"),
-                "write 9, ch09, ch09.2 or 第九章",
-            )
+            let (what, remedy) = match self.language {
+                Language::En => (
+                    format!("`{text}` is not a chapter or a scene"),
+                    "write 9, ch09, ch09.2 or 第九章",
+                ),
+                Language::Zh => (
+                    format!("`{text}` 不是章或场景"),
+                    "写成 9、ch09、ch09.2 或第九章",
+                ),
+            };
+            Failure::usage(what, remedy)
         })
-    }
-}
-
-/// `  (from ch03, until ch08)`, or nothing.
-fn period(fact: &Fact) -> String {
-    match fact.period.to_string() {
-        period if period.is_empty() => String::new(),
-        period => format!("  ({period})"),
     }
 }

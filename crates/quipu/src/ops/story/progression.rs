@@ -2,11 +2,13 @@
 
 use clap::Args;
 use quipu_claims::{Fact, is_same_key};
+use quipu_contract::Language;
 use serde_json::json;
 
 use super::Book;
 use super::sheet::{as_json, line};
-use crate::answer::{Answer, Failure, count, exit};
+use super::wording::number;
+use crate::answer::{Answer, Failure, exit};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -42,14 +44,23 @@ impl Operate for StoryProgression {
             keys.dedup();
             return Err(Failure::new(
                 exit::NOT_FOUND,
-                format!("{} has no fact `{}`", book.name(owner), self.key),
-                format!("its keys: {}", keys.join(", ")),
+                match book.language {
+                    Language::En => format!("{} has no fact `{}`", book.name(owner), self.key),
+                    Language::Zh => format!("{} 没有事实 `{}`", book.name(owner), self.key),
+                },
+                match book.language {
+                    Language::En => format!("its keys: {}", keys.join(", ")),
+                    Language::Zh => format!("它的键：{}", keys.join("、")),
+                },
             ));
         }
         facts.sort_by(|a, b| (a.period.from, &a.at).cmp(&(b.period.from, &b.at)));
-        let text: String = facts.iter().map(|fact| line(fact) + "\n").collect();
+        let text: String = facts
+            .iter()
+            .map(|fact| line(book.language, fact) + "\n")
+            .collect();
         let told: Vec<_> = facts.iter().map(|fact| as_json(fact)).collect();
         let json = json!({"name": book.name(owner), "key": self.key, "values": told});
-        Ok(Answer::new(json, text).say(count(facts.len(), "value")))
+        Ok(Answer::new(json, text).say(number(book.language, facts.len(), "value")))
     }
 }

@@ -2,10 +2,12 @@
 
 use clap::{Args, ValueEnum};
 use quipu_claims::{read_relations, render_relations_dot, render_relations_mermaid};
+use quipu_contract::Language;
 use serde_json::json;
 
 use super::Book;
-use crate::answer::{Answer, Failure, count};
+use super::wording::{from, number, until};
+use crate::answer::{Answer, Failure};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -44,8 +46,14 @@ impl Operate for StoryRelations {
         }
         let mut text = String::new();
         for one in &relations {
-            let since = one.period.since.map(|since| format!("  since {since}"));
-            let until = one.period.until.map(|until| format!("  until {until}"));
+            let since = one.period.since.map(|at| match book.language {
+                Language::En => format!("  since {at}"),
+                Language::Zh => format!("  {}", from(book.language, at)),
+            });
+            let until = one
+                .period
+                .until
+                .map(|at| format!("  {}", until(book.language, at)));
             text.push_str(&format!(
                 "{} → {}  {}{}{}  ({})\n",
                 one.from,
@@ -56,6 +64,6 @@ impl Operate for StoryRelations {
                 one.at
             ));
         }
-        Ok(Answer::new(json, text).say(count(relations.len(), "relation")))
+        Ok(Answer::new(json, text).say(number(book.language, relations.len(), "relation")))
     }
 }

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::Book;
+use super::wording::label;
 use crate::answer::{Answer, Failure, count, exit};
 use crate::check_text::since;
 use crate::ops::memory_check;
@@ -56,10 +57,10 @@ impl Operate for StoryReport {
         let vanished = find_vanished(&book, last.unwrap_or_default(), self.absent);
         let text = render_conflicts("chapter", &conflicts, language)
             + &render_conflicts("old", &old, language)
-            + &render_memory(&memory)
-            + &render_threads(&overdue)
-            + &render_sources(&unsourced)
-            + &render_vanished(&vanished);
+            + &render_memory(&memory, language)
+            + &render_threads(&overdue, language)
+            + &render_sources(&unsourced, language)
+            + &render_vanished(&vanished, language);
         let mut answer = Answer::new(
             json!({
                 "chapters": last, "conflicts": conflicts, "old": old, "memory": memory, "overdue": overdue,
@@ -71,13 +72,21 @@ impl Operate for StoryReport {
         if contradictions + overdue.len() > 0 {
             answer.exit = exit::NO;
         }
-        Ok(answer.say(format!(
-            "{}, {} overdue, {} without a source, {} vanished",
-            count(contradictions, "open contradiction"),
-            count(overdue.len(), "thread"),
-            count(unsourced.len(), "fact"),
-            count(vanished.len(), "name"),
-        )))
+        Ok(answer.say(match language {
+            Language::En => format!(
+                "{}, {} overdue, {} without a source, {} vanished",
+                count(contradictions, "open contradiction"),
+                count(overdue.len(), "thread"),
+                count(unsourced.len(), "fact"),
+                count(vanished.len(), "name"),
+            ),
+            Language::Zh => format!(
+                "未解决的矛盾 {contradictions} 处，逾期线索 {} 条，无出处的事实 {} 条，失踪的人名 {} 个",
+                overdue.len(),
+                unsourced.len(),
+                vanished.len(),
+            ),
+        }))
     }
 }
 
@@ -134,8 +143,11 @@ fn render_conflicts(heading: &str, conflicts: &[Unwaived], language: Language) -
             ..
         } = one;
         text.push_str(&format!(
-            "{heading:<8}  {at} ⇄ {against}  {judge}  {id}\n    {}\n    {}\n    {}\n",
-            one.claim, one.evidence, one.why
+            "{}  {at} ⇄ {against}  {judge}  {id}\n    {}\n    {}\n    {}\n",
+            label(language, heading),
+            one.claim,
+            one.evidence,
+            one.why
         ));
         if let Some(kept) = &one.kept {
             text.push_str(&format!("    {}\n", since(kept, language)));
@@ -144,35 +156,49 @@ fn render_conflicts(heading: &str, conflicts: &[Unwaived], language: Language) -
     text
 }
 
-fn render_memory(memory: &MemoryChecking) -> String {
-    memory.conflicts.iter().map(memory_check::render).collect()
+fn render_memory(memory: &MemoryChecking, language: Language) -> String {
+    let conflicts = memory.conflicts.iter();
+    conflicts
+        .map(|one| memory_check::render(one, language))
+        .collect()
 }
 
-fn render_threads(threads: &[&Thread]) -> String {
+fn render_threads(threads: &[&Thread], language: Language) -> String {
     threads
         .iter()
         .map(|thread| {
             let due = thread.due.as_deref().unwrap_or_default();
-            format!("overdue   {}  due {due}  ({})\n", thread.name, thread.at)
+            let due = match language {
+                Language::En => format!("due {due}"),
+                Language::Zh => format!("应于 {due}"),
+            };
+            let label = label(language, "overdue");
+            format!("{label}  {}  {due}  ({})\n", thread.name, thread.at)
         })
         .collect()
 }
 
-fn render_sources(lints: &[Lint]) -> String {
+fn render_sources(lints: &[Lint], language: Language) -> String {
     lints
         .iter()
-        .map(|one| format!("source    {}  {}\n", one.at, one.what))
+        .map(|one| format!("{}  {}  {}\n", label(language, "source"), one.at, one.what))
         .collect()
 }
 
-fn render_vanished(vanished: &[Vanished]) -> String {
+fn render_vanished(vanished: &[Vanished], language: Language) -> String {
     vanished
         .iter()
         .map(|one| {
-            format!(
-                "vanished  {}  last in ch{:02} ({})\n",
-                one.name, one.last_chapter, one.last
-            )
+            let label = label(language, "vanished");
+            let Vanished {
+                name,
+                last_chapter,
+                last,
+            } = one;
+            match language {
+                Language::En => format!("{label}  {name}  last in ch{last_chapter:02} ({last})\n"),
+                Language::Zh => format!("{label}  {name}  末见 ch{last_chapter:02} ({last})\n"),
+            }
         })
         .collect()
 }

@@ -3,10 +3,12 @@
 
 use clap::Args;
 use quipu_claims::{About, Fact, Point, appearances, cut_scenes, facts_about, is_alias};
+use quipu_contract::Language;
 use serde_json::json;
 
-use super::{Book, period};
-use crate::answer::{Answer, Failure, count};
+use super::Book;
+use super::wording::{self, at_the_end_of, number, period, relation};
+use crate::answer::{Answer, Failure};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -46,14 +48,19 @@ impl Operate for StorySheet {
         let mut scenes = cut_scenes(&book.pages, &book.memory);
         scenes.retain(|scene| at.is_none_or(|at| !at.is_before(scene.point)));
         let seen = appearances(&book.memory, &scenes, owner);
-        let mut text = match entity.at.line {
-            0 => format!("{}  (no section of its own in memory)\n", entity.name),
+        let language = book.language;
+        let mut text = match (entity.at.line, language) {
+            (0, Language::En) => format!("{}  (no section of its own in memory)\n", entity.name),
+            (0, Language::Zh) => format!("{}  （记忆里没有它的一节）\n", entity.name),
             _ => format!("{}  ({})\n", entity.name, entity.at),
         };
         if let [_, aliases @ ..] = entity.names.as_slice()
             && !aliases.is_empty()
         {
-            text.push_str(&format!("also called {}\n", aliases.join(", ")));
+            text.push_str(&match language {
+                Language::En => format!("also called {}\n", aliases.join(", ")),
+                Language::Zh => format!("又名 {}\n", aliases.join("、")),
+            });
         }
         if let (Some(first), Some(last)) = (&seen.first, &seen.last) {
             let names = seen
@@ -64,19 +71,27 @@ impl Operate for StorySheet {
                 .by_chapter
                 .iter()
                 .map(|(chapter, times)| format!("ch{chapter:02} {times}"));
-            text.push_str(&format!(
-                "first appears {first}, last {last}\nnamed {}; {}\n",
-                names.collect::<Vec<_>>().join(", "),
-                chapters.collect::<Vec<_>>().join(", ")
-            ));
+            let names = names.collect::<Vec<_>>().join(", ");
+            let chapters = chapters.collect::<Vec<_>>().join(", ");
+            text.push_str(&match language {
+                Language::En => {
+                    format!("first appears {first}, last {last}\nnamed {names}; {chapters}\n")
+                }
+                Language::Zh => {
+                    format!("首见 {first}，末见 {last}\n提及 {names}；{chapters}\n")
+                }
+            });
         } else {
-            text.push_str("does not appear in a final chapter\n");
+            text.push_str(match language {
+                Language::En => "does not appear in a final chapter\n",
+                Language::Zh => "定稿中没有出现\n",
+            });
         }
         let mut lines: Vec<(&Fact, String)> =
             facts.iter().map(|fact| (*fact, fact.said())).collect();
-        let said = |one: &About<'_>| format!("{}: {}", one.what, one.who);
+        let said = |one: &About<'_>| format!("{}: {}", relation(language, one.what), one.who);
         lines.extend(about.iter().map(|one| (one.fact, said(one))));
-        text.push_str(&render_state(lines));
+        text.push_str(&render_state(language, lines));
         let told: Vec<_> = facts.iter().map(|fact| as_json(fact)).collect();
         let others: Vec<_> = about
             .iter()
@@ -87,13 +102,8 @@ impl Operate for StorySheet {
             "name": entity.name, "names": entity.names, "at": place, "point": at,
             "appearances": seen, "facts": told, "about": others
         });
-        let when = at
-            .map(|at| format!(" at the end of {at}"))
-            .unwrap_or_default();
-        Ok(Answer::new(json, text).say(format!(
-            "{}{when}",
-            count(facts.len() + about.len(), "fact")
-        )))
+        let found = number(language, facts.len() + about.len(), "fact");
+        Ok(Answer::new(json, text).say(found + &at_the_end_of(language, at)))
     }
 }
 
@@ -105,19 +115,23 @@ fn holds_at(book: &Book, fact: &Fact, at: Point) -> bool {
 }
 
 /// Formats facts: those without a start first, then by the chapter in which they begin.
-fn render_state(mut lines: Vec<(&Fact, String)>) -> String {
+fn render_state(language: Language, mut lines: Vec<(&Fact, String)>) -> String {
     lines.sort_by_key(|(fact, _)| fact.period.from);
     let (mut text, mut heading) = (String::new(), None);
     for (fact, said) in lines {
         let from = fact.period.from;
         if heading != Some(from) {
-            text.push_str(&match from {
-                Some(point) => format!("\nfrom {point}\n"),
-                None => "\nfrom the beginning\n".to_owned(),
+            text.push_str(&match (from, language) {
+                (Some(point), _) => format!("\n{}\n", wording::from(language, point)),
+                (None, Language::En) => "\nfrom the beginning\n".to_owned(),
+                (None, Language::Zh) => "\n起初\n".to_owned(),
             });
             heading = Some(from);
         }
-        let until = fact.period.until.map(|until| format!("  until {until}"));
+        let until = fact
+            .period
+            .until
+            .map(|at| format!("  {}", wording::until(language, at)));
         text.push_str(&format!(
             "  {said}{}  ({})\n",
             until.unwrap_or_default(),
@@ -135,6 +149,11 @@ pub(super) fn as_json(fact: &Fact) -> serde_json::Value {
 }
 
 /// One line of a fact: `key: value  (from ch03)  (file:line)`.
-pub(super) fn line(fact: &Fact) -> String {
-    format!("{}{}  ({})", fact.said(), period(fact), fact.at)
+pub(super) fn line(language: Language, fact: &Fact) -> String {
+    format!(
+        "{}{}  ({})",
+        fact.said(),
+        period(language, &fact.period),
+        fact.at
+    )
 }

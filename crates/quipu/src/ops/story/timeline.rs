@@ -5,7 +5,8 @@ use quipu_claims::read_timeline;
 use serde_json::json;
 
 use super::Book;
-use crate::answer::{Answer, Failure, count};
+use super::wording::number;
+use crate::answer::{Answer, Failure};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -63,7 +64,7 @@ impl Operate for StoryTimeline {
                 json!({"point": moment.point, "when": moment.when, "events": events, "changes": moment.changes})
             })
             .collect();
-        let found = count(moments.len(), "moment");
+        let found = number(book.language, moments.len(), "moment");
         Ok(Answer::new(json!({"moments": told}), text).say(found))
     }
 }
