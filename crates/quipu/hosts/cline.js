@@ -9,7 +9,9 @@ let compacted = 0
 const hook = (event, snapshot, said) => {
   const who = snapshot.parentAgentId ? { agent_id: snapshot.agentId } : {}
   const input = JSON.stringify({ cwd: folder, session_id: session ?? snapshot.conversationId, ...who, ...said })
-  return spawnSync("quipu", ["hook", event, {as-words}"--agent", "{host}"], { input, encoding: "utf8", cwd: folder })
+  // Plugins run in a process of their own; the agent's shell runs in its parent.
+  const env = { ...process.env, QUIPU_HOST_PID: String(process.ppid) }
+  return spawnSync("quipu", ["hook", event, {as-words}"--agent", "{host}"], { input, encoding: "utf8", cwd: folder, env })
 }
 const words = (message) => (message?.content ?? []).filter((part) => part.type === "text").map((part) => part.text).join("\n")
 // Cline wraps a request: <user_input mode="act">…</user_input>.

@@ -18,6 +18,9 @@ pub(crate) const LONGEST_SESSION_SECONDS: u64 = 12 * 60 * 60;
 const STARTERS: [&str; 12] = [
     "sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "timeout", "nice", "quipu",
 ];
+/// A plugin in a process of its own names here the process of the conversation, in which the agent's
+/// shell runs too.
+const HOST_VARIABLE: &str = "QUIPU_HOST_PID";
 /// The search stops after this many ancestors.
 const MOST_ANCESTORS: usize = 64;
 
@@ -276,10 +279,15 @@ impl HostProcess {
         json!({"pid": self.pid, "began": self.began, "boot": self.boot, "space": self.space})
     }
 
-    /// The nearest ancestor that is not a starter. None if the system does not provide it.
+    /// The ancestor that the caller names, or the nearest one that is not a starter. None if the
+    /// system does not provide it.
     pub(crate) fn of_caller() -> Option<HostProcess> {
+        let named = std::env::var(HOST_VARIABLE).ok();
+        let named = named.and_then(|pid| pid.parse::<u32>().ok());
+        let is_named = |process: &HostProcess| Some(process.pid) == named;
         Ancestors::new()
-            .find(|(_, name)| !STARTERS.contains(&name.as_str()))
+            .find(|(process, _)| is_named(process))
+            .or_else(|| Ancestors::new().find(|(_, name)| !STARTERS.contains(&name.as_str())))
             .map(|(process, _)| process)
     }
 

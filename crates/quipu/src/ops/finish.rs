@@ -232,13 +232,20 @@ impl Operate for Finish {
                 let text = format!("{difference}{}", to_add(&missing, by_flags));
                 let mut answer =
                     Answer::new(json!({"difference": difference, "missing": missing}), text);
-                if !missing.is_empty() {
-                    answer.exit = exit::REFUSED;
+                let is_missing = !missing.is_empty();
+                if is_missing {
+                    answer.exit = exit::NO;
                 }
-                answer.say(if zh {
-                    "试运行：没有保存任何内容；保存时编号会不同"
-                } else {
-                    "dry run: nothing was saved; the ids will differ"
+                answer.say(match (zh, is_missing) {
+                    (true, false) => "试运行：没有保存任何内容；保存时编号会不同",
+                    (true, true) => {
+                        "试运行：没有保存任何内容；保存时编号会不同。还缺最后这几行，请加上"
+                    }
+                    (false, false) => "dry run: nothing was saved; the ids will differ",
+                    (false, true) => {
+                        "dry run: nothing was saved; the ids will differ. The last lines are \
+                         missing: add them"
+                    }
                 })
             }
             Closed::Done {
