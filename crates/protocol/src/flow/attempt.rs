@@ -279,8 +279,9 @@ impl Engine<'_> {
             Err(error) => faults.push(error.to_string()),
         }
         let faults = &mut found.faults;
-        if !faults.is_empty() {
-            faults.extend(improper_end(chosen, ended));
+        if let Some(end) = improper_end(chosen, ended).filter(|_| !faults.is_empty()) {
+            // The cause comes before what follows from it.
+            faults.insert(0, end);
         }
         found
     }

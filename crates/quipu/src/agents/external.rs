@@ -243,6 +243,10 @@ fn render(attempt: &Attempt, root: &Path) -> String {
             .strip_prefix(root)
             .map_or_else(|_| path.to_owned(), |inside| inside.display().to_string())
     };
+    let shown = |path: &str| match shown(path) {
+        inside if inside.is_empty() => ".".to_owned(),
+        inside => inside,
+    };
     let leads = attempt
         .leads_to
         .as_ref()

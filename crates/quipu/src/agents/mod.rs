@@ -74,10 +74,25 @@ pub fn counts_tokens(by: &str) -> bool {
     !matches!(by, "rehearse" | "script" | "person")
 }
 
-/// Returns the actor name of an agent: `claude`; for an agent described inline its kind, as
-/// `command`.
+/// The name under which an agent is recorded: `claude`; `http` for an address. A program that the
+/// command line describes has the name of its file, so that two of them can be told apart.
 pub fn actor_name(by: &str) -> Result<ActorName, Failure> {
-    let name = by.split_once(':').map_or(by, |(kind, _)| kind);
+    let name = match by.split_once(':') {
+        None => by,
+        Some((kind @ "command", what)) => {
+            let program = split_words(what).into_iter().next().unwrap_or_default();
+            let stem = Path::new(&program)
+                .file_stem()
+                .and_then(|stem| stem.to_str());
+            let named = stem.and_then(|stem| ActorName::parse(stem).ok());
+            return named.map_or_else(|| parsed(kind), Ok);
+        }
+        Some((kind, _)) => kind,
+    };
+    parsed(name)
+}
+
+fn parsed(name: &str) -> Result<ActorName, Failure> {
     ActorName::parse(name).map_err(|e| Failure::usage(e.to_string(), EXAMPLES))
 }
 
@@ -350,6 +365,15 @@ fn pause(variable: &str) -> std::time::Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn programs_are_told_apart_by_their_files() {
+        let name = |by: &str| actor_name(by).unwrap().to_string();
+        assert_eq!(name("command:./tools/ana.sh --go"), "ana");
+        assert_eq!(name("command:'./my agent'"), "command");
+        assert_eq!(name("http:http://127.0.0.1:80/v1"), "http");
+        assert_eq!(name("claude"), "claude");
+    }
 
     #[test]
     fn quotes_hold_words_together() {
