@@ -1,5 +1,5 @@
-// Pictures of every view, for people to look at, and contact sheets of them: node tests/look.mjs OUT [form …]
-// A form is part of a name such as wide-dark-zh. FOLDER: another project than the usual ones, LOOK: its places, as JSON.
+// Pictures of every view, for people to look at, and contact sheets of them: node tests/look.mjs OUT [part …]
+// A part is one of a name such as book-flow-wide-dark-zh: pictures with one of the parts are taken. FOLDER: another project than the usual ones, LOOK: its places, as JSON.
 import { mkdirSync, readFileSync } from 'node:fs';
 import { launch, serve, visit } from './stage.mjs';
 import { book, forget, plain, relay, review, stopped, storied } from './projects.mjs';
@@ -29,15 +29,19 @@ const browser = await launch();
 const sheets = new Map();
 const chosen = process.env.FOLDER ? [['project', () => ({ folder: process.env.FOLDER, remove() {} }), JSON.parse(process.env.LOOK)]] : PLACES;
 for (const [project, make, places] of chosen) {
+  const wanted = (name) => !only.length || only.some((part) => name.includes(part));
+  const forms = Object.keys(SIZES).flatMap((size) => ['light-en', 'light-zh', 'dark-en', 'dark-zh'].map((rest) => `${size}-${rest}`));
+  if (!forms.some((form) => Object.keys(places).some((name) => wanted(`${project}-${name}-${form}`)))) continue;
   const made = make();
   const server = await serve(made.folder);
   for (const [size, [width, height]] of Object.entries(SIZES)) {
     for (const dark of [false, true]) {
       for (const locale of ['en-GB', 'zh-CN']) {
         const form = `${size}-${dark ? 'dark' : 'light'}-${locale.slice(0, 2)}`;
-        if (only.length && !only.some((part) => form.includes(part))) continue;
+        const shown = Object.entries(places).filter(([name]) => wanted(`${project}-${name}-${form}`));
+        if (shown.length === 0) continue;
         const { page, at, wrong, close } = await visit(browser, server, { width, height, dark, locale });
-        for (const [name, [view, query]] of Object.entries(places)) {
+        for (const [name, [view, query]] of shown) {
           await at(view, query ?? {});
           await page.waitForTimeout(500);
           const [wide, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
