@@ -39,6 +39,7 @@ test('a sealed file that was edited shows the edit, and is accepted with a reaso
   const { page, at, quipu, read, wrong } = await stage(() => { const made = plain(); edit(made, 'rules.md', (text) => `${text}\nShout.\n`); return made; });
   await at('memory', { path: 'rules.md' });
   await page.locator('.flagged .diff .added', { hasText: 'Shout.' }).waitFor();
+  await page.getByText('the version that Quipu recorded').waitFor();
   await accessible(page, 'a flagged file');
   await page.getByRole('button', { name: 'Accept it' }).click();
   await page.locator('dialog .diff .added', { hasText: 'Shout.' }).waitFor();
@@ -62,6 +63,9 @@ test('settings of a host that were deleted are shown at Now, with the remedy', a
 test('an edit of an append-only file is undone at Now, and cannot be accepted', async () => {
   const { page, quipu, read, wrong } = await stage(() => { const made = plain(); edit(made, 'log.md', (text) => text.replace('first', 'last')); return made; });
   const flagged = page.locator('.flagged', { hasText: 'log.md' });
+  await flagged.waitFor();
+  // Nothing says that all is well beside it.
+  await page.getByRole('heading', { name: 'Needs attention' }).waitFor({ state: 'detached' });
   await flagged.getByRole('button', { name: 'Show the change' }).click();
   await flagged.locator('.diff .gone', { hasText: 'first entry' }).waitFor();
   assert.equal(await flagged.getByRole('button', { name: 'Accept it' }).count(), 0);
@@ -70,6 +74,7 @@ test('an edit of an append-only file is undone at Now, and cannot be accepted', 
   await flagged.waitFor({ state: 'detached' });
   assert.equal(read('log.md'), 'first entry\nsecond entry\n');
   assert.equal(JSON.parse(quipu('status', '--json')).scan.files.length, 0);
+  await page.getByText('No link is broken.', { exact: true }).waitFor();
   assert.deepEqual(wrong, []);
 });
 
@@ -417,6 +422,12 @@ test('the current view and tab are in sight on a phone', async () => {
   await at('story', { tab: 'knows' });
   await page.getByRole('tab', { name: 'Who knows what' }).waitFor();
   assert.ok(await seen('main [role="tab"][aria-selected="true"]'));
+  // What goes on beyond the edge fades there, and no longer when one is at its end.
+  const tabs = page.locator('main .tabs');
+  await page.waitForFunction(() => document.querySelector('main .tabs').dataset.cut && document.querySelector('nav').dataset.cut);
+  await tabs.evaluate((row) => { row.scrollLeft = row.scrollWidth; });
+  await page.waitForFunction(() => document.querySelector('main .tabs').dataset.cut === 'start');
+  assert.match(await tabs.evaluate((row) => getComputedStyle(row).maskImage), /gradient/);
   await at('now');
   assert.ok(await seen('nav [aria-current]'));
   assert.deepEqual(wrong, []);
@@ -472,9 +483,9 @@ test('a contradiction inside memory is waived with a reason', async () => {
   const { page, at, quipu, wrong } = await stage(storied);
   await at('story');
   const conflict = page.locator('.conflict', { hasText: 'age' });
-  await conflict.getByRole('button', { name: 'It is meant' }).click();
+  await conflict.getByRole('button', { name: 'This is intended' }).click();
   await page.getByRole('textbox', { name: 'Why are both right?' }).fill('He lies about it.');
-  await page.getByRole('dialog').getByRole('button', { name: 'It is meant' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'This is intended' }).click();
   await conflict.waitFor({ state: 'detached' });
   assert.match(quipu('waive', '--list'), /He lies about it/);
   assert.deepEqual(wrong, []);
@@ -675,18 +686,22 @@ test('values over the chapters, the last meeting, relations and the continuity r
   await page.locator('.card', { hasText: 'the brass key' }).getByRole('link', { name: 'Pell' }).waitFor();
   assert.equal(await page.getByText('null').count(), 0);
   await at('story', { tab: 'relations' });
-  assert.equal(await page.locator('svg.relations text.folder').textContent(), 'friend / enemy');
+  assert.equal(await page.locator('svg.relations text.folder').textContent(), 'friend (from ch02) / enemy (from ch03)');
   await at('story', { tab: 'relations', at: 'ch02' });
   await page.locator('ul.list li', { hasText: 'friend' }).waitFor();
-  assert.equal(await page.locator('svg.relations text.folder').textContent(), 'friend', 'they are enemies only later');
+  assert.equal(await page.locator('svg.relations text.folder').textContent(), 'friend (from ch02)', 'they are enemies only later');
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.reload();
+  const drawn = await page.locator('svg.relations').boundingBox();
+  assert.ok(drawn.x >= 0 && drawn.x + drawn.width <= 390, JSON.stringify(drawn));
   await accessible(page, 'relations');
   await at('story', { tab: 'report' });
-  const inside = page.locator('.card', { hasText: 'Memory against itself' });
+  const inside = page.locator('.card', { hasText: 'Contradictions inside memory' });
   await inside.getByText('age: 41').waitFor();
   await accessible(page, 'the continuity report');
-  await inside.getByRole('button', { name: 'It is meant' }).first().click();
+  await inside.getByRole('button', { name: 'This is intended' }).first().click();
   await page.getByRole('textbox', { name: /Why are both right/ }).fill('He lies about it.');
-  await page.getByRole('dialog').getByRole('button', { name: 'It is meant' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'This is intended' }).click();
   await inside.getByText('None found.').waitFor();
   assert.deepEqual(wrong, []);
 });

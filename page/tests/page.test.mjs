@@ -84,7 +84,7 @@ test('a person sends work back, with a reason', async () => {
   await page.getByRole('button', { name: 'Reject' }).click();
   await page.getByRole('textbox').fill('Chapter two comes first.');
   await page.getByRole('button', { name: 'Send it back' }).click();
-  await page.getByText('Nothing waits for you').waitFor();
+  await page.getByText('No decision waits for you. Ready for an agent: 1.').waitFor();
   assert.match(quipu('log', '-n', '3'), /Chapter two comes first/);
   assert.deepEqual(wrong, []);
 });

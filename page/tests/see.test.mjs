@@ -77,6 +77,8 @@ test('time and cost are shown by step, unit and agent, beside the estimate', asy
   const tile = Number((await page.locator('.tile', { hasText: 'attempts' }).locator('strong').textContent()));
   assert.ok(tile >= 4, `${tile}`);
   assert.equal(await page.locator('svg.lines-of-work rect').count(), tile);
+  // Rehearsals report no tokens, which is not the same as none.
+  assert.equal(await page.locator('.tile', { hasText: 'tokens read' }).locator('strong').textContent(), '–');
   const row = page.locator('table.figures').last().locator('tr', { hasText: 'research' });
   assert.equal(await row.locator('td').first().textContent(), '2');
   await page.getByRole('button', { name: 'Compare with the estimate' }).click();
@@ -94,9 +96,21 @@ test('the contract says who reads and writes what, and by which line', async () 
   const roles = JSON.parse(quipu('contract', 'show', '--json')).roles;
   assert.equal(await page.locator('table.rules thead th').count(), Object.keys(roles).length + 1);
   await accessible(page, 'contract');
+  // A wider rule denies it, the pointer that names it wins: one answer, as the question below gives it.
+  assert.equal(await page.locator('button.cell[aria-label^="r3, meta/style-guide.md"]').getAttribute('aria-label'), 'r3, meta/style-guide.md: read');
   await page.locator('button.cell[aria-label^="architect, outline-draft.md"]').click();
   await page.locator('.panel').getByText('outline-draft.md').first().waitFor();
   await accessible(page, 'contract, a cell');
+  await page.locator('.panel').getByRole('button', { name: 'Close' }).click();
+  await page.locator('.panel').waitFor({ state: 'detached' });
+  // On a phone the cell and its answer are both in sight.
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.locator('button.cell[aria-label^="architect, outline-final.md"]').click();
+  await page.locator('.panel h2', { hasText: 'outline-final.md' }).waitFor();
+  const [cell, panel] = await Promise.all(['button.cell[aria-pressed="true"]', '.panel'].map((one) => page.locator(one).boundingBox()));
+  assert.ok(cell.y > 0 && cell.y + cell.height <= panel.y && panel.y < 700 && panel.y + panel.height <= 845, JSON.stringify([cell, panel]));
+  await page.locator('.panel').getByRole('button', { name: 'Close' }).click();
+  await page.setViewportSize({ width: 1280, height: 860 });
   const ask = async (role, path) => {
     await page.getByRole('combobox', { name: 'Who' }).selectOption(role);
     await page.getByLabel('Path', { exact: true }).fill(path);
@@ -105,6 +119,7 @@ test('the contract says who reads and writes what, and by which line', async () 
     return page.locator('[role="status"]').filter({ has: page.locator('code.path') }).textContent();
   };
   assert.match(await ask('architect', 'outline-draft.md'), /write: yes/);
+  assert.match(await ask('r3', 'meta/style-guide.md'), /read: yes/);
   const refused = await ask('architect', 'quipu.toml');
   assert.match(refused, /write: no.*only a person may change it/s);
   assert.deepEqual(wrong, []);
@@ -131,6 +146,7 @@ test('a failed job is tried again where it is explained', async () => {
   const { page, quipu, wrong } = await stage(stopped);
   await page.locator('.cause').first().getByRole('button', { name: 'Try again' }).click();
   const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Agent').selectOption('rehearse');
   await dialog.getByText('1 jobs').waitFor();
   await dialog.getByRole('button', { name: 'Run', exact: true }).click();
   await page.getByText(/Ended: 1 accepted/).waitFor();
@@ -244,6 +260,9 @@ test('a relay says where things stand, and its todos are filtered and sorted', a
   const card = page.locator('.card', { hasText: 'Where things stand' });
   await card.getByText('development').waitFor();
   assert.match(await card.textContent(), /Name the parser.*|no key yet/);
+  // What is empty is left out, and so is what only a flow has.
+  assert.doesNotMatch(await card.textContent(), /–|in progress/);
+  assert.equal(await page.getByText('No agent is running').count(), 0);
   await accessible(page, 'a relay');
   await at('work');
   await page.getByRole('searchbox', { name: 'Search todos' }).fill('parser');
@@ -253,6 +272,10 @@ test('a relay says where things stand, and its todos are filtered and sorted', a
   await page.getByRole('combobox', { name: 'Order' }).selectOption('title');
   await page.waitForFunction(() => document.querySelector('[data-status="pending"] li.todo strong')?.textContent === 'Name the release');
   await accessible(page, 'todos');
+  await at('work', { tab: 'decisions' });
+  assert.equal(await page.locator('#d-ADR-001 .tag').textContent(), 'Replaced');
+  assert.equal(await page.locator('#d-ADR-002 .tag').textContent(), 'Accepted');
+  assert.equal(await page.getByText('Drag a card').count(), 0);
   assert.deepEqual(wrong, []);
 });
 
@@ -276,6 +299,10 @@ test('reasons, steps and flags are Chinese over an English project', async () =>
   await page.locator('.causes').getByText('调研 · ch01').first().waitFor();
   await page.locator('button.cell[aria-label^="写作 ch01"]').click();
   await page.locator('.panel').getByText(/^等待 /).first().waitFor();
+  await page.locator('.panel').getByRole('heading', { name: '待写出' }).waitFor();
+  await at('journal');
+  await page.getByText('由 quipu init 创建').first().waitFor();
+  assert.ok(!(await page.locator('.entry strong').allTextContents()).some((name) => /^(person|external)$|rehearse/.test(name)));
   assert.deepEqual(wrong, []);
 });
 

@@ -2,6 +2,7 @@
 
 import { html, render, useEffect, useState } from './vendor/preact.js';
 import { findToken, get, listen } from './api.js';
+import { watchEdges } from './edges.js';
 import { Shortcuts, useShortcuts } from './keys.js';
 import { Loading, go, parsePlace, place, tell, useInSight } from './ui.js';
 import { language, switchLanguage, t } from './words.js';
@@ -114,7 +115,7 @@ function App({ known }) {
       <div class="title">
         <h1>${t(at.view)}</h1>
         ${project && html`<p class="project" title=${project.root}>${project.name}
-          <span class="muted"> ${project.profiles.map((p) => p.name).join(', ')}</span>${project.read_only && html` <span class="tag">${t('read.only')}</span>`}</p>`}
+          ${project.profiles.length > 0 && html` <span class="muted small">· ${t('profile.of', project.profiles.map((p) => p.name).join(', '))}</span>`}${project.read_only && html` <span class="tag">${t('read.only')}</span>`}</p>`}
       </div>
       ${project && View ? html`<${View} key=${at.view} query=${at.query} project=${project} theme=${isDark(theme) ? 'dark' : 'light'} />`
         : html`<${Loading} />`}
@@ -124,6 +125,7 @@ function App({ known }) {
 }
 
 showTheme(keptTheme());
+watchEdges();
 const known = await findToken();
 const root = document.getElementById('app');
 root.replaceChildren();

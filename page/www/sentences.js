@@ -2,7 +2,7 @@
 // writes them in English, because agents read them; names, paths and quotations in them stay as they are.
 // A third text says in plainer English what the engine says in terms of programs.
 
-import { language } from './words.js';
+import { language, t } from './words.js';
 
 const SENTENCES = [
   // Why a job has its state.
@@ -40,7 +40,9 @@ const SENTENCES = [
   [/^(quipu approve .+?) +\(or: (quipu reject .+)\)$/, '{0}（或：{1}）'],
   // Why a file is flagged.
   [/^was removed outside Quipu$/, '在 Quipu 之外被删除'],
-  [/^is (sealed|a record|derived), but was edited outside Quipu$/, '的类别不允许改动，却在 Quipu 之外被改动'],
+  [/^is sealed, but was edited outside Quipu$/, '已封存，却在 Quipu 之外被改动'],
+  [/^is a record, but was edited outside Quipu$/, '是记录，创建后不再改动，却在 Quipu 之外被改动'],
+  [/^is derived, but was edited outside Quipu$/, '由 Quipu 写出，却在 Quipu 之外被改动'],
   [/^is append-only, but existing text was changed outside Quipu$/, '只能在末尾追加，已有文字却在 Quipu 之外被改动'],
   [/^is (?:not|no longer) valid JSON$/, '不是有效的 JSON'],
   [/^lost (.+) in an external edit$/, '在外部改动中丢失了 {0}'],
@@ -61,6 +63,7 @@ const SENTENCES = [
   [/^(.+): two values of `(.+)` at one time$/, '{0}：同一时间 `{1}` 有两个值'],
   [/^(.+): born in (.+) is (.+) in (.+), not (.+)$/, '{0}：生于 {1}，在 {3} 应为 {2} 岁，而非 {4}'],
   [/^(.+): grows younger, (\d+) and then (\d+)$/, '{0}：变年轻了，先 {1} 岁，后 {2} 岁'],
+  [/^(.+): (\d+) and then (\d+), but 0 years pass$/, '{0}：同一年内既是 {1} 岁又是 {2} 岁', '{0}: aged {1} and {2} within one year'],
   [/^(.+): (\d+) and then (\d+), but (\d+) years pass$/, '{0}：先 {1} 岁，后 {2} 岁，其间只过了 {3} 年'],
   [/^(.+): the injury is healed and lasts at one time$/, '{0}：伤同一时间既已痊愈又未痊愈'],
   [/^(.+) is dead, and `(.+)` begins later$/, '{0} 已死，`{1}` 却开始得更晚'],
@@ -68,20 +71,47 @@ const SENTENCES = [
   [/^`(.+)` is held by (.+) and by (.+) at one time$/, '`{0}` 同一时间由 {1} 和 {2} 持有'],
 ];
 
-/** Returns a sentence of the engine in the page's language; one that is not known stays as it is. */
-export function said(text) {
+// Why Quipu itself made a commit. A reason that a person or an agent gave is theirs and stays.
+const REASONS = [
+  [/^created by quipu (init|start)$/, '由 quipu {0} 创建'],
+  [/^approved (\S+)$/, '已批准 {0}'],
+  [/^approved (\S+): (.+)$/s, '已批准 {0}：{1}'],
+  [/^rejected (\S+)$/, '已退回 {0}'],
+  [/^excused (\S+)$/, '不再等待 {0}'],
+  [/^excused (\S+): (.+)$/s, '不再等待 {0}：{1}'],
+  [/^(\S+) by quipu run$/, '{0}，由 quipu run 完成'],
+  [/^(\S+) failed$/, '{0} 失败'],
+  [/^derived from the reports$/, '由报告得出'],
+  [/^the letter, derived from the reports$/, '审稿信，由报告得出'],
+  [/^published by (.+)$/, '由 {0} 发布'],
+];
+
+function translate(text, sentences) {
   if (typeof text !== 'string') return text;
-  for (const [pattern, chinese, plain] of SENTENCES) {
+  for (const [pattern, chinese, plain] of sentences) {
     const own = language() === 'zh' ? chinese : plain;
     const found = own && pattern.exec(text);
     // A reason may hold another one.
-    if (found) return own.replace(/\{(\d)\}/g, (_, nth) => said(found[Number(nth) + 1] ?? '')).trim();
+    if (found) return own.replace(/\{(\d)\}/g, (_, nth) => translate(found[Number(nth) + 1] ?? '', sentences)).trim();
   }
   const lines = text.split('\n');
-  return lines.length > 1 ? lines.map(said).join('\n') : text;
+  return lines.length > 1 ? lines.map((line) => translate(line, sentences)).join('\n') : text;
+}
+
+/** Returns a sentence of the engine in the page's language; one that is not known stays as it is. */
+export const said = (text) => translate(text, SENTENCES);
+/** Why a commit was made. */
+export const reason = (text) => translate(text, REASONS);
+
+/** Who made a commit: the engine's own words for people and for Quipu, and names as they are. */
+export function who(name) {
+  if (language() !== 'zh' || typeof name !== 'string') return name;
+  const [, by, agent] = /^(.+) \((.+)\)$/.exec(name) ?? [];
+  if (by) return `${who(by)}（${agent === 'rehearse' ? t('who.rehearse') : agent}）`;
+  return name === 'person' || name === 'external' ? t(`who.${name}`) : name;
 }
 
 /** One of two languages, as the server sends texts of the contract. */
 export const own = (text) => (Array.isArray(text) ? text[language() === 'zh' ? 1 : 0] : text);
 
-export { SENTENCES };
+export { REASONS, SENTENCES };

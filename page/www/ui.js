@@ -102,7 +102,7 @@ export function Shown({ from, children }) {
   return html`${from.error && html`<${Fault} error=${from.error} />`}${children(from.data)}`;
 }
 
-const SIGNS = { done: '✓', running: '▶', ready: '○', pending: '·', stale: '↻', failed: '✕', blocked: '⊘', waiting: '?', skipped: '–' };
+const SIGNS = { done: '✓', running: '▶', ready: '○', pending: '·', stale: '↻', failed: '✕', blocked: '⊘', waiting: '?', skipped: '»' };
 export const Sign = ({ state }) => html`<span class="sign s-${state}" aria-hidden="true">${SIGNS[state] ?? '·'}</span>`;
 export const StateTag = ({ state }) => html`<span class="tag s-${state}"><${Sign} state=${state} /> ${t(`state.${state}`)}</span>`;
 export const ClassTag = ({ of }) => html`<span class="tag c-${of}" title=${t(`about.${of}`)}>${t(`class.${of}`)}</span>`;
@@ -157,7 +157,7 @@ export const Shell = ({ of }) => html`<details class="small"><summary>${t('shell
 /** Where a rule is written. The project's own contract can be opened; built-in profiles are in the program. */
 export function RulePlace({ at }) {
   const [, line] = /^quipu\.toml:(\d+)$/.exec(at) ?? [];
-  return line ? html`<${FileLink} path="quipu.toml" line=${line} />` : html`<code>${at}</code>`;
+  return line ? html`<${FileLink} path="quipu.toml" line=${line} />` : html`<code title=${t('contract.builtin')}>${at}</code>`;
 }
 
 /** Brings the chosen one of a row into sight, where the row is wider than the screen. */

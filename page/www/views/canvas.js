@@ -93,7 +93,7 @@ export function Canvas({ data, about, chosen, onChoose, theme }) {
       const labels = [];
       for (const node of model.nodes) {
         const r = radius(node);
-        context.globalAlpha = !lit || lit.has(node.id) ? 1 : 0.15;
+        context.globalAlpha = !lit || lit.has(node.id) ? 1 : 0.4;
         context.fillStyle = colour(toneOf(node, model.byLevel));
         context.beginPath();
         context.arc(node.x, node.y, r, 0, 7);

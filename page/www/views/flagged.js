@@ -46,7 +46,7 @@ export function Flagged({ path, open }) {
     <p class="fault">${path} <${Sentence} of=${said(flag.what)} />${flag.line && ` (${t('line', flag.line)})`}</p>
     <div class="buttons">
       ${!open && html`<button type="button" aria-expanded=${seen} onClick=${() => setSeen(!seen)}>${t('flag.show')}</button>`}
-      ${flag.restore && html`<button type="button" class="main" onClick=${() => setAsking('restore')}>${t('flag.restore')}</button>`}
+      ${flag.restore && html`<button type="button" onClick=${() => setAsking('restore')}>${t('flag.restore')} …</button>`}
       ${flag.accept && html`<button type="button" onClick=${() => setAsking('accept')}>${t('flag.accept')} …</button>`}</div>
     <${Shell} of=${flag.remedy} />
     ${seen && html`<h3>${t('flag.change')}</h3><${Edit} path=${path} known=${Boolean(flag.version)} />`}

@@ -4,7 +4,7 @@ import { html, useLayoutEffect, useRef } from '../vendor/preact.js';
 import { Elapsed, Empty, FileLink, Hint, Sentence, Shown, Sign, StateTag, Tabs, When, count, go, useGet } from '../ui.js';
 import { useRoving } from '../keys.js';
 import { Decide, decides, jobAt, named } from './decide.js';
-import { Printed, RunButton } from './run.js';
+import { Overlap, Printed, RunButton } from './run.js';
 import { own, said } from '../sentences.js';
 import { t } from '../words.js';
 
@@ -18,14 +18,15 @@ function Plan({ plan, foreseen }) {
   const shares = (plan.shares ?? []).flat();
   const used = shares.reduce((sum, one) => sum + one.shown, 0);
   const pointers = plan.pointers ?? [];
-  const most = Math.max(1, ...shares.map((one) => one.whole));
+  // The same scale as the bar above.
+  const most = Math.max(plan.budget, ...shares.map((one) => one.whole));
   return html`${foreseen && html`<p class="hint">${t('job.notyet')}</p>`}
     <p>${t('plan.budget', count(plan.budget), count(used))}</p>
     <div class="bar" role="img" aria-label=${t('plan.budget', count(plan.budget), count(used))}><span style=${{ width: `${share(used, plan.budget)}%` }}></span></div>
     <ul class="pointers">${shares.map((one, nth) => {
       const pointer = pointers[nth % Math.max(1, pointers.length)] ?? {};
       return html`<li>
-        <div class="row wrap"><code class="path">${pointer.name}</code><span class="muted small">${pointer.why}</span></div>
+        <div class="row wrap"><code class="path">${pointer.name}</code><span class="muted small">${own(pointer.why)}</span></div>
         <div class="bar thin" role="img" aria-label=${`${count(one.shown)} / ${count(one.whole)} ${t('tokens')}`}>
           <span class="whole" style=${{ width: `${share(one.whole, most)}%` }}></span><span style=${{ width: `${share(one.shown, most)}%` }}></span></div>
         <p class="small"><span class="number">${count(one.shown)}</span>${one.shown < one.whole && html` / <span class="number">${count(one.whole)}</span>`} ${t('tokens')}
@@ -47,7 +48,7 @@ function Overview({ data, query }) {
     ${decides(job) && html`<${Decide} job=${job} />`}
     ${runs(job) && html`<div class="buttons"><${RunButton} job=${job} main=${!decides(job)} again=${job.state === 'done'} agent=${data.failure?.agent} label=${t(`run.${job.state}`)} /></div>`}
     ${job.why.length > 0 && html`<h3>${t('job.why')}</h3><ul>${job.why.map((line) => html`<li><${Sentence} of=${said(line)} /></li>`)}</ul><${Printed} of=${data.failure} />`}
-    ${job.outputs.length > 0 && html`<h3>${t('job.outputs')}</h3><ul>${job.outputs.map((path) => html`<li><${FileLink} path=${path} /></li>`)}</ul>`}
+    ${job.outputs.length > 0 && html`<h3>${t(['done', 'stale'].includes(job.state) ? 'job.outputs' : 'job.towrite')}</h3><ul>${job.outputs.map((path) => html`<li><${FileLink} path=${path} /></li>`)}</ul>`}
     ${(verdict || note) && html`<h3>${t('job.verdict')}</h3>
       <p>${t(`ruling.${verdict?.ruling ?? note?.ruling}`)}${note?.agent && ` · ${note.agent}`}${note?.usage && ` · ${count(note.usage.input)} + ${count(note.usage.output)} ${t('tokens')}`}
       ${fact && html` · <a href=${`#/journal?seq=${fact.seq}`}>@${fact.seq}</a> <${When} at=${fact.at} />`}</p>
@@ -56,7 +57,7 @@ function Overview({ data, query }) {
     ${note?.denied?.length > 0 && html`<h3>${t('job.denied')}</h3><ul>${note.denied.map((line) => html`<li class="small"><code>${line}</code></li>`)}</ul>`}
     ${note?.dropped?.length > 0 && html`<h3>${t('job.dropped')}</h3><ul>${note.dropped.map((line) => html`<li class="small"><code>${line}</code></li>`)}</ul>`}
     ${note?.reads?.length > 0 && html`<h3>${t('job.read')}</h3><ul>${note.reads.map((one) => html`<li><${FileLink} path=${one.path} anchor=${one.section} at=${one.version} /></li>`)}</ul>`}
-    ${data.attempts.length > 1 && html`<h3>${t('job.attempts')}</h3><ul>${data.attempts.map((attempt) => html`<li><a href=${`#/flow?${new URLSearchParams({ ...query, attempt })}`} aria-current=${attempt === data.attempt ? 'true' : undefined}>${attempt}</a></li>`)}</ul>`}`;
+    ${data.attempts.length > 1 && html`<h3>${t('job.attempts')}</h3><ul>${data.attempts.map((attempt, nth) => html`<li><a href=${`#/flow?${new URLSearchParams({ ...query, attempt })}`} aria-current=${attempt === data.attempt ? 'true' : undefined}>${t('time.attempt')} ${data.attempts.length - nth}</a> <code class="small muted path">${attempt}</code></li>`)}</ul>`}`;
 }
 
 /** The transcript follows the agent while its end is in sight; who reads further up is left there. */
@@ -102,7 +103,7 @@ function Cell({ cell, query, label, running }) {
 function Causes({ causes }) {
   if (causes.length === 0) return null;
   return html`<section class="card attention causes" aria-label=${t('flow.causes')}><h2>${t('flow.causes')}</h2><ul class="list">${causes.slice(0, 8).map((job) => html`<li><div class="row wrap"><${StateTag} state=${job.state} /><a href=${jobAt(job)}><strong>${named(job)}</strong></a> <span class="small"><${Sentence} of=${said(job.why[0])} /></span></div>
-    ${job.blocks.all > 0 && html`<details><summary>${t('now.blocks', count(job.blocks.all))}</summary><ul class="plainlist columns3">${job.blocks.shown.map((one) => html`<li><a href=${jobAt(one)}>${named(one)}</a></li>`)}</ul></details>`}</li>`)}</ul>
+    ${job.blocks.all > 0 && html`<details><summary>${t('now.blocks', count(job.blocks.all))}</summary><ul class="plainlist columns3">${job.blocks.shown.map((one) => html`<li><a href=${jobAt(one)}>${named(one)}</a></li>`)}</ul></details>`}</li>`)}<${Overlap} causes=${causes} /></ul>
     ${causes.length > 8 && html`<p class="small muted">${t('and.more', count(causes.length - 8))}</p>`}</section>`;
 }
 
@@ -126,7 +127,7 @@ export function Flow({ query, project }) {
           <thead><tr><th scope="col">${t('unit')}</th>${each.map((step) => html`<th scope="col" title=${own(step.about)}><span>${t(`step.${step.name}`)}</span></th>`)}</tr></thead>
           <tbody>${units.map((unit) => html`<tr key=${unit.id}><th scope="row"><span class="path">${unit.id}</span> <span class="muted">${own(unit.title)}</span></th>
             ${each.map((step) => html`<td><${Cell} cell=${at.get(`${step.name}/${unit.id}`)} running=${runs.get(`${step.name}/${unit.id}`)} query=${query} /></td>`)}</tr>`)}</tbody></table></div>`}
-        ${once.length > 0 && html`<h2>${t('flow.once')}</h2>${phases.map((phase) => html`<div class="row wrap once">${phase && html`<span class="phase">${t(`phase.${phase}`)}</span>`}${once.filter((step) => (step.phase ?? '') === phase).map((step) => html`<${Cell} key=${step.name} cell=${at.get(`${step.name}/`)} running=${runs.get(`${step.name}/`)} query=${query} label=${t(`step.${step.name}`)} />`)}</div>`)}`}
+        ${once.length > 0 && html`<h2>${t('flow.once')}</h2>${phases.map((phase) => html`<div class="once">${phase && html`<span class="phase">${t(`phase.${phase}`)}</span>`}<div class="row wrap">${once.filter((step) => (step.phase ?? '') === phase).map((step) => html`<${Cell} key=${step.name} cell=${at.get(`${step.name}/`)} running=${runs.get(`${step.name}/`)} query=${query} label=${t(`step.${step.name}`)} />`)}</div></div>`)}`}
       </div>
       ${query.step && html`<${Job} key=${`${query.step}/${query.unit}`} query=${query} />`}
     </div>`;

@@ -13,7 +13,7 @@ function Chosen({ data, path, focused, query }) {
   const node = data.nodes[at];
   if (!node) return null;
   const neighbours = [...new Set(data.links.flatMap(([from, to]) => (from === at ? [to] : to === at ? [from] : [])))];
-  return html`<aside class="panel"><h2 class="path">${node.path}</h2>
+  return html`<aside class="panel"><div class="row spread"><h2 class="path">${node.path}</h2><button type="button" class="plain" onClick=${() => go('graph', {})}>${t('close')} ✕</button></div>
     <p class="row wrap"><${ClassTag} of=${node.class} />${node.level && html`<span class="tag level-${node.level}">${t(`level.${node.level}`)}</span>`}
       ${node.orphan && html`<span class="tag s-failed">${t('orphan')}</span>`}${node.dense && html`<span class="tag s-stale">${t('dense')}: ${node.dense}</span>`}${node.root && html`<span class="tag">${t('root')}</span>`}${data.broken[at] && html`<span class="tag s-failed">${data.broken[at]} ${t('broken')}</span>`}</p>
     <div class="buttons"><a class="button" href=${fileAt(node.path)}>${t('open')}</a>
@@ -34,8 +34,8 @@ export function Graph({ query, theme }) {
     return () => clearTimeout(timer);
   }, [graph.error]);
   if (late && !graph.data) return html`<${Hint} of="graph" /><p class="empty" role="status">${t('graph.long')}</p>`;
-  return html`<${Hint} of="graph" /><${Shown} from=${graph}>${(data) => {
-    if (data.links_all === 0) return html`<${Empty}>${t('graph.none')}</${Empty}>`;
+  return html`${graph.data?.links_all !== 0 && html`<${Hint} of="graph" />`}<${Shown} from=${graph}>${(data) => {
+    if (data.links_all === 0) return html`<${Empty}>${t('graph.none', data.pages)}</${Empty}>`;
     const byLevel = data.nodes.some((node) => node.level);
     const keys = byLevel ? [...LEVELS.filter((level) => data.nodes.some((n) => n.level === level)).map((l) => [`--level-${l}`, `level-${l}`, t(`level.${l}`)]), ['--level-none', 'level-none', t('level.none')]]
       : [...new Set(data.nodes.map((n) => n.class))].map((c) => [`--class-${c}`, `class-${c}`, t(`class.${c}`)]);

@@ -5,6 +5,7 @@ import { call, get } from '../api.js';
 import { Empty, Fault, FileLink, Hint, Loading, When, count, go, useAct, useGet, useNews } from '../ui.js';
 import { useRoving } from '../keys.js';
 import { Compare, Counts, RestoreDialog } from './versions.js';
+import { reason, who } from '../sentences.js';
 import { t } from '../words.js';
 
 const KINDS = ['commit', 'adopt', 'amend', 'restore', 'conflict-copy', 'lease', 'note'];
@@ -36,8 +37,8 @@ function Entry({ entry, chosen }) {
   const shown = open ? entry.paths : entry.paths.slice(0, 3);
   const close = () => setAsking(null);
   return html`<li ref=${place} class="entry ${chosen ? 'marked' : ''}">
-    <div class="row wrap"><button type="button" class="plain seq" aria-expanded=${open} onClick=${() => setOpen(!open)}>@${entry.seq}</button><span class="tag">${t(`kind.${entry.kind}`)}</span><strong>${entry.who}</strong><span class="muted small"><${When} at=${entry.at} /></span></div>
-    ${entry.why && html`<p class=${open ? '' : 'clip'}>${entry.why}</p>`}
+    <div class="row wrap"><button type="button" class="plain seq" aria-expanded=${open} onClick=${() => setOpen(!open)}>@${entry.seq}</button><span class="tag">${t(`kind.${entry.kind}`)}</span><strong>${who(entry.who)}</strong><span class="muted small"><${When} at=${entry.at} /></span></div>
+    ${entry.why && html`<p class=${open ? '' : 'clip'}>${reason(entry.why)}</p>`}
     <ul class="paths">${shown.map((path) => html`<li>${isFile(entry.kind) ? html`<${FileLink} path=${path} />` : html`<code>${path}</code>`}
       ${open && isFile(entry.kind) && html`<${Changed} path=${path} seq=${entry.seq} /><span class="buttons small"><a class="button" href=${`#/memory?${new URLSearchParams({ path, at: `@${entry.seq}` })}`}>${t('show.version')}</a>
         <button type="button" onClick=${() => setAsking(['change', path])}>${t('show.change')}</button>

@@ -9,7 +9,7 @@ import { EditDialog } from './edit.js';
 import { Flagged } from './flagged.js';
 import { Provenance } from './provenance.js';
 import { History } from './versions.js';
-import { own } from '../sentences.js';
+import { own, who } from '../sentences.js';
 import { t } from '../words.js';
 
 const ROW = 40;
@@ -91,7 +91,7 @@ function Files({ query, wants }) {
       <div class="row wrap chips">${chip('', all)}${CLASSES.filter((name) => (name === 'flagged' ? data.flagged : data.classes[name])).map((name) => chip(name, name === 'flagged' ? data.flagged : data.classes[name]))}</div>
       ${query.order === 'folders' && html`<${Crumbs} query=${query} />`}
       ${total === 0 && html`<${Empty}>${t('files.none')}</${Empty}>`}
-      <div class="window" ref=${box} onScroll=${(event) => setTop(event.currentTarget.scrollTop)} onKeyDown=${move} role="region" aria-label=${t('files.count', count(total))}>
+      <div class="window" style=${{ maxHeight: `${total * ROW + 2}px`, minHeight: `min(16rem, ${total * ROW + 2}px)` }} ref=${box} onScroll=${(event) => setTop(event.currentTarget.scrollTop)} onKeyDown=${move} role="region" aria-label=${t('files.count', count(total))}>
         <div style=${{ height: `${total * ROW}px` }}>${rows.map(([nth, file]) => html`
           ${file?.folder ? html`<a key=${nth} class="file folder" data-nth=${nth} tabIndex=${nth === at ? 0 : -1} onFocus=${() => setActive(nth)} style=${{ top: `${nth * ROW}px` }} href=${place('memory', { ...query, under: file.folder })}>
             <span aria-hidden="true">▸</span><span class="path"><bdi>${file.folder.slice((query.under ?? '').length)}</bdi></span><span class="number muted small">${t('files.count', count(file.files))}</span></a>` : html`<a key=${nth} class="file" data-nth=${nth} tabIndex=${nth === at ? 0 : -1} onFocus=${() => setActive(nth)} style=${{ top: `${nth * ROW}px` }} href=${file ? fileAt(file.path, { class: query.class, q: query.q, order: query.order, under: query.under }) : undefined}
@@ -114,13 +114,14 @@ function Lines({ path, at, blame, line, origin }) {
     row.current.scrollIntoView({ block: 'center' });
   }, [line, lines.data]);
   return html`<${Shown} from=${lines}>${(data) => {
-    let before = null;
-    return html`<table class="lines"><tbody>${data.lines.map((one) => {
-      const fresh = one.seq !== before;
-      before = one.seq;
-      const marked = one.line === Number(line);
-      return html`<tr ref=${marked ? row : undefined} class="${fresh && blame ? 'fresh' : ''} ${marked ? 'marked' : ''}">
-        ${blame && html`<td class="by">${(fresh || marked) && html`<a href=${`#/journal?seq=${one.seq}`}>@${one.seq}</a> ${origin && html`<a class="arrow" href=${fileAt(path, { at: `@${one.seq}`, tab: 'provenance' })} title=${t('provenance.read')} aria-label=${marked ? undefined : `${t('provenance.read')}: @${one.seq}`}>↖${marked && ` ${t('provenance.had')}`}</a> `}${one.who}`}</td>`}
+    // One cell for the lines of one commit, so that a long name does not stretch its first line; a marked line has its own.
+    const marked = (one) => one?.line === Number(line);
+    const opens = (nth) => nth === 0 || data.lines[nth].seq !== data.lines[nth - 1].seq || marked(data.lines[nth]) || marked(data.lines[nth - 1]);
+    const span = (nth) => { let end = nth + 1; while (end < data.lines.length && !opens(end)) end += 1; return end - nth; };
+    return html`<table class="lines"><tbody>${data.lines.map((one, nth) => {
+      const fresh = one.seq !== data.lines[nth - 1]?.seq;
+      return html`<tr ref=${marked(one) ? row : undefined} class="${fresh && blame ? 'fresh' : ''} ${marked(one) ? 'marked' : ''}">
+        ${blame && opens(nth) && html`<td class="by" rowSpan=${span(nth)}>${(fresh || marked(one)) && html`<a href=${`#/journal?seq=${one.seq}`}>@${one.seq}</a> ${origin && html`<a class="arrow" href=${fileAt(path, { at: `@${one.seq}`, tab: 'provenance' })} title=${t('provenance.read')} aria-label=${marked(one) ? undefined : `${t('provenance.read')}: @${one.seq}`}>↖${marked(one) && ` ${t('provenance.had')}`}</a> `}${who(one.who)}`}</td>`}
         <td class="nr">${one.line}</td><td class="code">${one.tokens ? one.tokens.map((token) => (typeof token === 'string' ? token : html`<span class="t-${token[0]}">${token[1]}</span>`)) : one.text}</td></tr>`;
     })}</tbody></table>
     ${data.from + data.lines.length < data.total && html`<p><button type="button" onClick=${() => (shown < 1000 ? setShown(1000) : go('memory', { path, at, tab: blame ? 'blame' : 'source', line: data.from + data.lines.length + 1 }))}>${t('lines.more', count(data.total - data.from - data.lines.length))}</button></p>`}`;
@@ -165,6 +166,7 @@ function File({ query, project }) {
         ${editing && html`<${EditDialog} path=${data.path} operation=${data.edit} onClose=${() => setEditing(false)} />`}
         ${data.about && own(data.about) && html`<p class="muted">${own(data.about)}</p>`}
         ${data.flag && html`<${Flagged} path=${data.path} open=${true} />`}
+        ${data.flag && data.version !== null && !query.at && html`<p class="notice">${t('flag.recorded')}</p>`}
         ${project.has.flow && html`<${Decisions} path=${data.path} />`}
         <${History} query=${query} file=${data} />
         <${Tabs} label=${data.path} chosen=${tab} onChoose=${(name) => go('memory', { ...query, tab: name, line: name === 'source' || name === 'blame' ? query.line : undefined })} of=${tabs} />

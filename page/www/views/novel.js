@@ -12,7 +12,7 @@ export function Place({ at }) {
 
 export const Level = ({ of }) => (of ? html`<span class="tag level-${of}">${t(`level.${of}`)}</span>` : null);
 
-const Period = ({ of }) => (of?.from || of?.until ? html` <span class="tag">${[of.from && t('from', of.from), of.until && t('until', of.until)].filter(Boolean).join(', ')}</span>` : null);
+const Period = ({ of }) => (of?.from || of?.until ? html` <span class="tag">${[of.from && t('from', of.from), of.until && t('until', of.until)].filter(Boolean).join(t('comma'))}</span>` : null);
 
 /** The question whether a contradiction is meant. `within`: the file with the sentence, if it has one. */
 export function Waive({ id, within }) {
@@ -38,7 +38,7 @@ export function Fields({ query, fields }) {
   return html`<form class="row wrap filters" onSubmit=${send}>
     ${fields.includes('name') && html`<label class="grow"><span class="label">${t('novel.name')}</span><input type="search" list="names" value=${given.name ?? ''} onInput=${(e) => setGiven({ ...given, name: e.target.value, key: undefined, other: undefined })} /></label>
       <datalist id="names">${names.data?.names.map((name) => html`<option value=${name}></option>`)}</datalist>`}
-    ${fields.includes('at') && html`<label><span class="label">${t('novel.at')}</span><input type="search" value=${given.at ?? ''} placeholder="ch03" onInput=${(e) => setGiven({ ...given, at: e.target.value })} /></label>`}
+    ${fields.includes('at') && html`<label><span class="label">${t('novel.at')}</span><input type="search" value=${given.at ?? ''} placeholder=${t('novel.example')} onInput=${(e) => setGiven({ ...given, at: e.target.value })} /></label>`}
     <button class="main">${t('novel.show')}</button></form>`;
 }
 
@@ -52,7 +52,7 @@ function Appearances({ of }) {
   const most = Math.max(...chapters.map(([, times]) => times));
   return html`<p class="small">${t('novel.first')} <${Place} at=${of.first} /> · ${t('novel.last')} <${Place} at=${of.last} /></p>
     <p class="small">${Object.entries(of.by_name).map(([name, times]) => html`<span class="tag">${name} ${times}</span> `)}</p>
-    <ul class="bars chapters">${chapters.map(([chapter, times]) => html`<li><span>${t('chapter.nth', chapter)}</span><span class="score" aria-hidden="true"><span style=${{ width: `${(100 * times) / most}%` }}></span></span><span class="number">${times}</span></li>`)}</ul>`;
+    <ul class="bars chapters">${chapters.map(([chapter, times]) => html`<li><span>${t('chapter.nth', chapter)}</span><span class="score" aria-hidden="true"><span style=${{ width: `${(100 * times) / most}%` }}></span></span><span class="number">×${times}</span></li>`)}</ul>`;
 }
 
 function Progression({ name, fact }) {

@@ -6,9 +6,9 @@ import { Card, Elapsed, Empty, Fault, FileLink, Hint, Sentence, Shell, Shown, Si
 import { Decide, Decision, decides, isPath, jobAt, named } from './decide.js';
 import { Flagged } from './flagged.js';
 import { Proposals } from './learned.js';
-import { PageRun, Printed, RunButton } from './run.js';
-import { own, said } from '../sentences.js';
-import { t } from '../words.js';
+import { Overlap, PageRun, Printed, RunButton } from './run.js';
+import { own, reason, said, who } from '../sentences.js';
+import { language, t } from '../words.js';
 
 const Running = ({ attempt }) => html`<li>
   <div class="row"><${Sign} state="running" /><a href=${jobAt(attempt)}><strong>${named(attempt)}</strong></a>
@@ -70,12 +70,14 @@ function Made({ book, made }) {
     ${rest.length > 0 && html`<h3>${t('now.last')}</h3><ul class="plainlist columns3">${rest.slice(0, MANY).map((path) => html`<li><${FileLink} path=${path} /></li>`)}</ul>`}</${Card}>`;
 }
 
+/** Whether a value of the state says anything. */
+const isSaid = (of) => (Array.isArray(of) ? of.some(isSaid) : of && typeof of === 'object' ? Object.values(of).some(isSaid) : of !== null && of !== undefined && of !== '');
 /** A value of the state: short texts and lists as they are, objects key by key. */
 function Value({ of }) {
   if (Array.isArray(of)) return of.length === 0 ? html`<span class="muted">–</span>` : html`<ul class="plainlist">${of.map((one) => html`<li><${Value} of=${one} /></li>`)}</ul>`;
   if (of && typeof of === 'object') {
     if (typeof of.item === 'string') return html`<strong>${of.item}</strong>${of.reason && html`: ${of.reason}`}${of.since && html` <span class="small muted"><${When} at=${of.since} /></span>`}`;
-    return html`<dl class="facts">${Object.entries(of).map(([key, value]) => html`<dt>${t(`state.key.${key}`)}</dt><dd><${Value} of=${value} /></dd>`)}</dl>`;
+    return html`<dl class="facts">${Object.entries(of).filter(([, value]) => isSaid(value)).map(([key, value]) => html`<dt>${t(`state.key.${key}`)}</dt><dd><${Value} of=${value} /></dd>`)}</dl>`;
   }
   return of === null || of === '' ? html`<span class="muted">–</span>` : String(of);
 }
@@ -87,7 +89,7 @@ function Standing() {
   const found = useGet('standing');
   const { state, path, delegations = [] } = found.data ?? {};
   if (!state && delegations.length === 0) return html`<${Fault} error=${found.error} />`;
-  const shown = Object.fromEntries(STATE.filter((key) => state?.[key] !== undefined && state[key] !== '').map((key) => [key, state[key]]));
+  const shown = Object.fromEntries(STATE.filter((key) => isSaid(state?.[key])).map((key) => [key, state[key]]));
   return html`<${Card} title=${t('now.standing')}>
     ${Object.keys(shown).length > 0 && html`<${Value} of=${shown} />`}
     ${delegations.length > 0 && html`<h3>${t('now.delegations')}</h3><ul class="list">${delegations.map((one) => html`<li><div class="row wrap"><span class="tag ${PROGRESS[one.progress] ?? ''}">${t(`delegation.${one.progress}`)}</span><${FileLink} path=${one.path}>${one.id}</${FileLink}>${one.deadline && html` <span class="small muted">${t('due')} ${one.deadline}</span>`}</div>
@@ -100,7 +102,7 @@ function SoFar() {
   const { data } = useGet('effort', { most: 0 });
   if (!data || data.all.attempts === 0) return null;
   const { attempts, input, output, cost, seconds } = data.all;
-  return html`<p class="small"><a href=${place('time')}>${t('now.sofar', count(attempts), took(seconds))}</a>${input + output > 0 && html` · ${count(input)} + ${count(output)} ${t('tokens')}`}${cost !== null && ` · ${cost.toFixed(2)}`}</p>`;
+  return html`<p class="small sofar"><a href=${place('time')}>${t('now.sofar', count(attempts), took(seconds))}</a>${input + output > 0 && html` · ${count(input)} + ${count(output)} ${t('tokens')}`}${cost !== null && ` · ${cost.toFixed(2)}`}</p>`;
 }
 
 /** Steps that have nothing to do, because no unit is declared. */
@@ -109,7 +111,7 @@ const WithoutUnits = ({ flow }) => html`<p class="notice">${t('now.nounits', flo
 function Held({ lease }) {
   const { busy, error, act } = useAct();
   const free = () => act(() => call('lease release', { token: lease.token }));
-  return html`<li><div class="row wrap"><span class="tag">${t('lease')}</span><strong>${lease.holder}</strong>
+  return html`<li><div class="row wrap"><span class="tag">${t('lease')}</span><strong>${who(lease.holder)}</strong>
       <span class="muted">${t('until', when(lease.until))}</span>
       <button type="button" class="plain" disabled=${busy} onClick=${free}>${t('release')}</button></div>
     <p class="small">${lease.paths.map((path) => (isPath(path) ? html`<${FileLink} path=${path} /> ` : html`<code>${path}</code> `))}</p>
@@ -136,17 +138,23 @@ function Yours({ data }) {
   return html`<${Card} title=${t('now.yours')} tone="attention"><ul class="list">
     ${decisions.map((job) => html`<li key=${named(job)}><${Decision} job=${job} /></li>`)}
     ${causes.map((job) => html`<${Cause} key=${named(job)} job=${job} />`)}
+    <${Overlap} causes=${causes} />
     ${flow?.causes_all > causes.length && html`<${More} of=${flow.causes_all} shown=${causes.length} to=${place('flow')} />`}
     ${data.losses.map((loss) => html`<li key=${loss.what}><div class="row wrap"><span class="tag s-failed">${t('class.flagged')}</span><span>${loss.what}</span></div><p class="small">${loss.help}</p></li>`)}
     ${data.flagged.slice(0, SHOWN).map((file) => html`<li key=${file.path}><div class="row wrap"><span class="tag s-failed">${t('class.flagged')}</span><a class="path" href=${fileAt(file.path)}>${file.path}</a></div><${Flagged} path=${file.path} /></li>`)}
     ${more > 0 && html`<li class="small"><a href=${place('memory', { class: 'flagged' })}>${t('and.more', count(more))}</a></li>`}</ul></${Card}>`;
 }
 
-const standing = (flow, waits) => {
-  if (waits) return null;
-  const done = flow.counts.every(([state, number]) => number === 0 || state === 'done' || state === 'skipped');
-  return done && flow.without_units.length === 0 && flow.counts.some(([, number]) => number > 0) ? 'now.alldone' : 'now.none.yours';
-};
+/** How the flow stands, where nothing waits for a person. */
+function Standstill({ flow, running }) {
+  const of = Object.fromEntries(flow.counts.filter(([, number]) => number > 0));
+  const done = Object.keys(of).length > 0 && Object.keys(of).every((state) => state === 'done' || state === 'skipped') && flow.without_units.length === 0;
+  if (done) return html`<p class="small">${t(of.skipped ? 'now.allskipped' : 'now.alldone')} <a href=${place('memory')}>${t('now.results')}</a></p>`;
+  return html`<p class="small muted">${of.ready && !running ? t('now.ready', count(of.ready)) : t('now.none.yours')}</p>`;
+}
+
+/** What is found to be in order, of what this project has. */
+const inOrder = (flow, project) => [flow && 'now.none.stale', 'now.none.links', project.has.threads && 'now.none.story'].filter(Boolean);
 
 export function Now({ project }) {
   const now = useGet('now');
@@ -168,30 +176,30 @@ export function Now({ project }) {
       ${project.has.memory && html`<${Proposals} />`}
       <${Standing} />
       ${flow && html`<${PageRun} />`}
-      <${Card} title=${t('now.running')}>
+      ${flow && html`<${Card} title=${t('now.running')}>
         ${data.attempts.length === 0 ? html`<${Empty}>${t('now.none.running')}</${Empty}>` : html`<ul class="list">${data.attempts.map((attempt) => html`<${Running} key=${attempt.attempt} attempt=${attempt} />`)}</ul>`}
         ${data.attempts.length === 0 && flow?.ready.length > 0 && html`<div class="buttons"><${RunButton} main=${true} label=${t('run.go')} /></div>
           <${Shell} of="quipu run --by NAME" />`}
-      </${Card}>
+      </${Card}>`}
       ${data.workers.length > 0 && html`<${Card} title=${t('now.workers')}><ul class="list">${data.workers.map((worker) => html`<${Worker} key=${worker.id} worker=${worker} />`)}</ul></${Card}>`}
-      <${Card} title=${t('now.trouble')}>
-        ${wrong === 0 && html`<${Empty}>${t(!found && !concerns.error ? 'loading' : found ? 'now.none.trouble' : 'now.none.stale')}</${Empty}>`}
+      ${!(waits && found && wrong === 0) && html`<${Card} title=${t('now.trouble')}>
+        ${wrong === 0 && html`<${Empty}>${found ? inOrder(flow, project).map((key) => t(key)).join(language() === 'zh' ? '' : ' ') : t(concerns.error && flow ? 'now.none.stale' : 'loading')}</${Empty}>`}
         <ul class="list">${flow?.stale.map((job) => html`<${Stale} key=${named(job)} job=${job} />`)}${flow?.stale.length > 0 && html`<li><div class="buttons"><${RunButton} stale=${true} label=${t('run.allstale')} /></div></li>`}${found && html`<${Concerns} found=${found} />`}</ul>
         ${concerns.error && (concerns.error.status === 504 ? html`<p class="small muted">${t('graph.long')}</p>` : html`<${Fault} error=${concerns.error} />`)}
-      </${Card}>
+      </${Card}>`}
       <${Card} title=${t('now.held')}>
         ${data.leases.length + data.sessions.length === 0 && html`<${Empty}>${t('now.none.held')}</${Empty}>`}
         <ul class="list">${data.leases.map((lease) => html`<${Held} key=${lease.token} lease=${lease} />`)}
-        ${data.sessions.map((session) => html`<li><div class="row wrap"><span class="tag">${t('session')}</span><strong>${session.who}</strong>
+        ${data.sessions.map((session) => html`<li><div class="row wrap"><span class="tag">${t('session')}</span><strong>${who(session.who)}</strong>
           <span class="muted small">${t('since', when(session.since))}${session.over && ` · ${t('session.over')}`}</span></div></li>`)}</ul>
       </${Card}></div><div>
       <${Made} book=${data.book} made=${flow?.made ?? []} />
       ${flow && html`<${Card} title=${t('now.progress')}><${Progress} counts=${flow.counts} /><${SoFar} />
         ${flow.without_units.length > 0 && html`<${WithoutUnits} flow=${flow} />`}
-        ${standing(flow, waits) && html`<p class="small muted">${t(standing(flow, waits))}</p>`}</${Card}>`}
+        ${!waits && html`<${Standstill} flow=${flow} running=${data.attempts.length > 0} />`}</${Card}>`}
       <${Card} title=${t('now.recent')}><ol class="list">${data.recent.map((entry) => html`<li><div class="row wrap"><a href=${place('journal', { seq: entry.seq })}>@${entry.seq}</a>
-        <strong>${entry.who}</strong> <span class="muted small"><${When} at=${entry.at} /></span></div>
-        <p class="small clip">${entry.why ?? entry.paths.join(', ')}</p></li>`)}</ol></${Card}>
+        <strong>${who(entry.who)}</strong> <span class="muted small"><${When} at=${entry.at} /></span></div>
+        <p class="small clip">${reason(entry.why) ?? entry.paths.join(', ')}</p></li>`)}</ol></${Card}>
     </div></div>
     ${!flow && html`<p class="hint">${t('now.noflow')}</p>`}`;
   }}</${Shown}>`;

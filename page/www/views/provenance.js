@@ -1,8 +1,9 @@
 // Provenance: what was read to write a version of a file, and what was made from it since.
 
-import { html } from '../vendor/preact.js';
+import { html, useLayoutEffect, useRef } from '../vendor/preact.js';
 import { Empty, FileLink, Shown, When, count, fileAt, place, useGet } from '../ui.js';
 import { jobAt, named } from './decide.js';
+import { reason, who } from '../sentences.js';
 import { t } from '../words.js';
 
 const BOX = { wide: 190, high: 40, between: 70, below: 12, edge: 8 };
@@ -43,7 +44,10 @@ function arrange(plain, edges) {
 function Picture({ data }) {
   const { spots, wide, high } = arrange(data.nodes, data.edges);
   const middle = BOX.high / 2;
-  return html`<div class="wide" tabIndex="0" role="group" aria-label=${t('provenance')}><svg class="provenance" width=${wide} height=${high} viewBox=${`0 0 ${wide} ${high}`} aria-hidden="true">
+  const box = useRef(null);
+  // The text itself is in sight, however many stand left of it.
+  useLayoutEffect(() => { box.current.scrollLeft = spots[0].x + BOX.wide / 2 - box.current.clientWidth / 2; }, [spots[0].x]);
+  return html`<div class="wide" tabIndex="0" role="group" aria-label=${t('provenance')} ref=${box}><svg class="provenance" width=${wide} height=${high} viewBox=${`0 0 ${wide} ${high}`} aria-hidden="true">
     ${data.edges.map(([from, to, attempt]) => {
       const [a, b] = [spots[from], spots[to]];
       const [x1, y1, x2, y2] = [a.x + BOX.wide, a.y + middle, b.x, b.y + middle];
@@ -52,7 +56,7 @@ function Picture({ data }) {
     ${data.nodes.map((node, at) => html`<a href=${fileAt(node.path, { at: node.old || node.seq === null ? node.version : undefined, tab: 'provenance' })} tabindex="-1" class="${at === 0 ? 'own' : ''} ${node.old ? 'old' : ''}">
       <title>${`${node.path} ${node.version}${node.old ? `: ${t('provenance.old')}` : ''}`}</title>
       <rect x=${spots[at].x} y=${spots[at].y} width=${BOX.wide} height=${BOX.high} rx="7" />
-      <text x=${spots[at].x + 10} y=${spots[at].y + 17}>${short(node.path)}</text><text class="folder" x=${spots[at].x + 10} y=${spots[at].y + 32}>${folder(node.path)}</text></a>`)}
+      <text x=${spots[at].x + 10} y=${spots[at].y + (folder(node.path) ? 17 : 25)}>${short(node.path)}</text><text class="folder" x=${spots[at].x + 10} y=${spots[at].y + 32}>${folder(node.path)}</text></a>`)}
   </svg></div>`;
 }
 
@@ -73,12 +77,12 @@ export function Provenance({ path, at }) {
     return html`${data.nodes.length > 1 && html`<${Picture} data=${data} />`}
       ${data.cut && html`<p class="small muted">${t('provenance.cut', data.nodes.length)}</p>`}
       <h3>${t('provenance.by')}</h3>
-      ${made ? html`<${Attempt} one=${made} />` : data.event ? html`<p>${data.event.who} · <a href=${place('journal', { seq: data.event.seq })}>@${data.event.seq}</a> <${When} at=${data.event.at} />${data.event.why && html` · ${data.event.why}`}</p>` : null}
+      ${made ? html`<${Attempt} one=${made} />` : data.event ? html`<p>${who(data.event.who)} · <a href=${place('journal', { seq: data.event.seq })}>@${data.event.seq}</a> <${When} at=${data.event.at} />${data.event.why && html` · ${reason(data.event.why)}`}</p>` : null}
       <h3>${t('provenance.read')}</h3>
       ${!made && html`<${Empty}>${t('provenance.unknown')}</${Empty}>`}
       ${made && reads.length === 0 && html`<${Empty}>${t('provenance.none')}</${Empty}>`}
       <ul class="plainlist">${reads.map((one) => html`<li><${FileLink} path=${one.path} anchor=${one.section} at=${old.has(`${one.path}@${one.version}`) ? one.version : undefined} /> ${old.has(`${one.path}@${one.version}`) && html`<span class="tag s-stale">${t('provenance.old')}</span>`}
-        <a class="arrow" href=${fileAt(one.path, { at: one.version, tab: 'provenance' })} aria-label=${`${t('provenance')}: ${one.path}`}>↖</a></li>`)}</ul>
+        <a class="arrow" href=${fileAt(one.path, { at: one.version, tab: 'provenance' })} title=${t('provenance')} aria-label=${`${t('provenance')}: ${one.path}`}>↖</a></li>`)}</ul>
       <h3>${t('provenance.made')}</h3>
       ${data.uses.length === 0 ? html`<${Empty}>${t('provenance.unused')}</${Empty}>` : html`<ul class="list">${data.uses.map((nth) => html`<li><${Attempt} one=${data.attempts[nth]} files=${true} /></li>`)}</ul>`}`;
   }}</${Shown}>`;

@@ -53,6 +53,9 @@ export function Printed({ of }) {
   return html`<p class="small">${t('failure.printed', agent)}</p><p class="said">${printed.join('\n').replace(COLOURS, '')}</p>`;
 }
 
+/** Counts of jobs that wait for several causes cannot be added up. */
+export const Overlap = ({ causes }) => (causes.filter((job) => job.blocks?.all > 0).length > 1 ? html`<li class="small muted">${t('now.overlap')}</li>` : null);
+
 /** A button that starts one job, all stale jobs, or everything that is ready. It costs first, and asks. */
 export function RunButton({ job, stale, again, agent, label, main }) {
   const [asking, setAsking] = useState(false);

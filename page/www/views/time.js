@@ -54,11 +54,14 @@ function Timeline({ data }) {
       ${pauses.map((x) => html`<path class="pause" d=${`M${x} 0V${high}`} />`)}
       ${bars.map((bar) => html`<a href=${jobAt(bar)} tabindex="-1"><rect class="r-${bar.ruling}" x=${bar.x} y=${bar.row * LANE + 3} width=${bar.wide} height=${LANE - 6}><title>${`${named(bar)} · ${bar.agent || t('time.quipu')} · ${took((bar.to - bar.from) / 1000)} · ${t(`ruling.${bar.ruling}`)}`}</title></rect></a>`)}
     </svg></div></div>
-    <p class="row wrap small muted spread"><span>${when(new Date(days[0].from))}</span><span>${when(new Date(days.at(-1).to))}</span></p>
+    <p class="row wrap small muted spread"><span>${when(new Date(days[0].from))}</span><span>${took((days.at(-1).to - days[0].from) / 1000)}</span><span>${when(new Date(days.at(-1).to))}</span></p>
     <p class="row wrap legend">${['accepted', 'failed', 'running'].map((one) => html`<span class="key"><span class="swatch r-${one}" aria-hidden="true"></span>${t(`ruling.${one}`)}</span>`)}${pauses.length > 0 && html`<span class="key"><span class="swatch pause" aria-hidden="true"></span>${t('time.pause')}</span>`}</p>`;
 }
 
 const money = (cost) => (cost === null || cost === undefined ? '–' : cost.toFixed(cost < 1 ? 4 : 2));
+
+/** Tokens, where an agent reported any. */
+const used = (sum, name) => (sum.input + sum.output > 0 ? count(sum[name]) : '–');
 
 /** What the jobs of an estimate come to, for each name of a group. */
 function sums(jobs, nameOf) {
@@ -80,7 +83,7 @@ function Group({ title, of, estimate, naming = (name) => name }) {
     const one = of[name] ?? { attempts: 0, failed: 0, seconds: 0, input: 0, output: 0, cost: null };
     const expected = estimate?.[name];
     return html`<tr><th scope="row">${naming(name) || '–'}</th><td class="number">${count(one.attempts)}</td><td class="number ${one.failed ? 'bad' : ''}">${count(one.failed)}</td><td class="number">${took(one.seconds)}</td>
-      <td class="number">${count(one.input)}</td><td class="number">${count(one.output)}</td><td class="number">${money(one.cost)}</td>
+      <td class="number">${used(one, 'input')}</td><td class="number">${used(one, 'output')}</td><td class="number">${money(one.cost)}</td>
       ${estimate && html`<td class="number">${expected ? `${count(expected.input)} + ${count(expected.output)}` : '–'}</td><td class="number">${money(expected?.cost)}</td>`}</tr>`;
   };
   return html`<div class="wide" tabIndex="0" role="group" aria-label=${title}><table class="figures"><thead><tr><th scope="col">${title}</th>${heads.map((name) => html`<th scope="col">${t(`time.${name}`)}</th>`)}</tr></thead><tbody>${names.map(row)}</tbody></table></div>`;
@@ -114,7 +117,7 @@ function Attempts({ data }) {
 export function Time({ query }) {
   const effort = useGet('effort');
   return html`<${Hint} of="time" /><${Shown} from=${effort}>${(data) => html`
-    <div class="tiles">${[['attempts', count(data.all.attempts)], ['failed', count(data.all.failed)], ['took', took(data.all.seconds)], ['input', count(data.all.input)], ['output', count(data.all.output)], ['cost', money(data.all.cost)]].map(([name, said]) => html`<p class="tile"><span class="label">${t(`time.${name}`)}</span><strong class="number">${said}</strong></p>`)}</div>
+    <div class="tiles">${[['attempts', count(data.all.attempts)], ['failed', count(data.all.failed)], ['took', took(data.all.seconds)], ['input', used(data.all, 'input')], ['output', used(data.all, 'output')], ['cost', money(data.all.cost)]].map(([name, said]) => html`<p class="tile"><span class="label">${t(`time.${name}`)}</span><strong class="number">${said}</strong></p>`)}</div>
     <${Card} title=${t('time.line')}><${Timeline} data=${data} /><${Attempts} data=${data} /></${Card}>
     <${Card} title=${t('time.groups')}><${Estimates} data=${data} query=${query} /></${Card}>`}</${Shown}>`;
 }

@@ -4,6 +4,7 @@ import { html, useState } from '../vendor/preact.js';
 import { call } from '../api.js';
 import { Difference, Dialog, Empty, Fault, Shown, When, count, go, useAct, useData, useGet } from '../ui.js';
 import { useRoving } from '../keys.js';
+import { reason, who } from '../sentences.js';
 import { t } from '../words.js';
 
 const differenceOf = async (path, from, to) => {
@@ -45,7 +46,7 @@ function Versions({ path, choose, chosen }) {
   const list = useRoving('li');
   const found = useGet('changes', { path, from });
   return html`<${Shown} from=${found}>${({ versions, all }) => html`<ol class="plainlist versions" ref=${list}>${versions.map((event, nth) => html`<li key=${event.seq} class="row wrap"><button type="button" class="plain" aria-current=${event.seq === chosen ? 'true' : undefined} onClick=${() => choose(from + nth, event.seq)}>@${event.seq}</button>
-      <${Counts} of=${event.lines} /><span>${event.who}</span> <span class="small muted"><${When} at=${event.at} /></span>${event.why && html` <span class="small">${event.why}</span>`}</li>`)}</ol>
+      <${Counts} of=${event.lines} /><span>${who(event.who)}</span> <span class="small muted"><${When} at=${event.at} /></span>${event.why && html` <span class="small">${reason(event.why)}</span>`}</li>`)}</ol>
     ${all > versions.length && html`<div class="buttons small"><button type="button" disabled=${from === 0} onClick=${() => setFrom(0)}>${t('versions.newest')}</button><button type="button" disabled=${from + versions.length >= all} onClick=${() => setFrom(from + versions.length)}>${t('journal.more')}</button></div>`}`}</${Shown}>`;
 }
 
@@ -61,12 +62,12 @@ export function History({ query, file }) {
   const choose = (index, seq = events[index]?.seq) => go('memory', { ...query, at: index === 0 ? undefined : `@${seq}`, anchor: undefined, line: undefined }, { replace: true });
   return html`<div class="history">
     <div class="row wrap"><strong>${t('history')}</strong>
-      <input type="range" min="0" max=${events.length - 1} step="1" value=${events.length - 1 - nth} aria-label=${t('history')} disabled=${events.length < 2}
-        aria-valuetext=${`${t('version.nth', file.versions - nth, file.versions)}, ${event.who}`} onInput=${(e) => choose(events.length - 1 - Number(e.target.value))} />
+      ${events.length > 1 && html`<input type="range" min="0" max=${events.length - 1} step="1" value=${events.length - 1 - nth} aria-label=${t('history')}
+        aria-valuetext=${`${t('version.nth', file.versions - nth, file.versions)}, ${event.who}`} onInput=${(e) => choose(events.length - 1 - Number(e.target.value))} />`}
       <span class="number">${t('version.nth', count(file.versions - nth), count(file.versions))}</span>
       ${events.length > 1 && html`<span class="buttons small"><button type="button" aria-expanded=${listed} onClick=${() => setListed(!listed)}>${t('versions.list')}</button></span>`}</div>
     ${listed && html`<${Versions} path=${file.path} choose=${choose} chosen=${event.seq} />`}
-    <p class="small"><a href=${`#/journal?seq=${event.seq}`}>@${event.seq}</a> · ${event.who} · <${When} at=${event.at} />${event.why && html` · ${event.why}`}</p>
+    <p class="small"><a href=${`#/journal?seq=${event.seq}`}>@${event.seq}</a> · ${who(event.who)} · <${When} at=${event.at} />${event.why && html` · ${reason(event.why)}`}</p>
     ${nth > 0 && html`<div class="row wrap notice"><span>${event.op === 'remove' ? t('version.removed') : t('version.older')}</span>
       <button type="button" onClick=${() => setAsking('compare')}>${t('compare')}</button>
       ${event.op !== 'remove' && file.restorable && html`<button type="button" onClick=${() => setAsking('restore')}>${t('restore')}</button>`}

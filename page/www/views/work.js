@@ -127,14 +127,15 @@ function Todos({ query }) {
 function Decisions() {
   const list = useCall('decisions');
   return html`<${Shown} from=${list}>${({ decisions }) => {
+    const [before, after] = t('superseded', '\n').split('\n');
     if (decisions.length === 0) return html`<${Empty}>${t('decisions.none')}</${Empty}>`;
     const jump = (id) => html`<a href=${`#/work?tab=decisions`} onClick=${(event) => { event.preventDefault(); document.getElementById(`d-${id}`)?.scrollIntoView({ block: 'center' }); }}>${id}</a>`;
     return html`<ol class="list decisions">${[...decisions].reverse().map((one) => html`<li id=${`d-${one.id}`} class=${one.superseded_by ? 'past' : ''}>
-      <div class="row wrap"><code>${one.id}</code><strong>${one.title}</strong>${one.status && html`<span class="tag">${t(`adr.${one.status}`)}</span>`}<span class="muted small">${one.date}</span></div>
+      <div class="row wrap"><code>${one.id}</code><strong>${one.title}</strong>${one.status && html`<span class="tag">${t(`adr.${one.superseded_by ? 'Superseded' : one.status}`)}</span>`}<span class="muted small">${one.date}</span></div>
       ${one.decision && html`<p>${one.decision}</p>`}${one.why && html`<p class="small">${one.why}</p>`}
       ${(one.context || one.alternatives || one.consequences) && html`<details><summary>${t('job.overview')}</summary>${['context', 'alternatives', 'consequences'].filter((key) => one[key]).map((key) => html`<p class="small">${one[key]}</p>`)}</details>`}
       ${one.supersedes.length > 0 && html`<p class="small">← ${t('supersedes')} ${one.supersedes.map((id) => html`${jump(id)} `)}</p>`}
-      ${one.superseded_by && html`<p class="small">→ ${t('superseded')} ${jump(one.superseded_by)}</p>`}</li>`)}</ol>`;
+      ${one.superseded_by && html`<p class="small">→ ${before}${jump(one.superseded_by)}${after}</p>`}</li>`)}</ol>`;
   }}</${Shown}>`;
 }
 
@@ -182,10 +183,10 @@ function Comments({ panel }) {
 function Review() {
   const found = useCall('review status');
   return html`<${Shown} from=${found}>${(panel) => html`
-    ${panel.sum && html`<${Card} title=${`${t('overall')}: ${panel.sum.overall.toFixed(2)}`}><p>${t('by.scores')}: <strong>${t(`verdict.${panel.sum.verdict}`)}</strong>${panel.verdict && html` · ${t('verdict')}: <strong>${t(`verdict.${panel.verdict}`)}</strong>`}</p>
+    ${panel.sum && html`<${Card} title=${`${t('overall')}: ${panel.sum.overall.toFixed(2)}`}><p class="small muted">${t('overall.how')}</p><p>${t('by.scores')}: <strong>${t(`verdict.${panel.sum.verdict}`)}</strong>${panel.verdict && html` · ${t('verdict')}: <strong>${t(`verdict.${panel.verdict}`)}</strong>`}</p>
       <ul class="bars">${panel.sum.domains.map((domain) => html`<li><span>${t(`phase.${domain.name}`)}</span><${Bar} of=${domain.mean} /><span class="number">${domain.mean.toFixed(1)}</span></li>`)}</ul>
       ${panel.sum.conflicts.length > 0 && html`<h3>${t('conflicts')}</h3><ul>${panel.sum.conflicts.map((one) => html`<li class="small"><strong>${one.comments.join(' ↔ ')}</strong>: ${one.ruling ?? '–'}</li>`)}</ul>`}</${Card}>`}
-    <div class="wide" tabIndex="0" role="group" aria-label=${t('work.review')}><table class="members"><thead><tr><th scope="col">${t('agent')}</th><th scope="col">${t('status')}</th><th scope="col">${t('score')}</th><th scope="col">${t('confidence')}</th><th scope="col"><span class="hidden">${t('job.overview')}</span></th></tr></thead>
+    <div class="wide" tabIndex="0" role="group" aria-label=${t('work.review')}><table class="members"><thead><tr><th scope="col">${t('agent')}</th><th scope="col">${t('status')}</th><th scope="col">${t('score')}</th><th scope="col">${t('confidence')}</th><th scope="col">${t('summary')}</th></tr></thead>
       <tbody>${panel.members.map((one) => html`<tr><th scope="row"><a href=${fileAt(one.path)}>${one.id}</a> <span class="muted">${one.title}</span></th><td class="state">${t(`member.${one.status}`)}</td>
         <td>${one.report && html`<${Bar} of=${one.report.score} /> <span class="number">${one.report.score}</span>`}</td><td class="number">${one.report?.confidence}</td>
         <td class="small">${one.report?.summary}${one.faults?.map((fault) => html`<p><${FileLink} path=${one.path} line=${fault.line} /> ${fault.what}</p>`)}</td></tr>`)}</tbody></table></div>
@@ -196,8 +197,8 @@ export function Work({ query, project, theme }) {
   const { has } = project;
   const tabs = [...(has.todos ? [['todos', t('work.todos')]] : []), ...(has.decisions ? [['decisions', t('work.decisions')]] : []),
     ...(has.sessions ? [['sessions', t('work.sessions')], ['metrics', t('work.metrics')]] : []), ...(has.reports ? [['review', t('work.review')]] : [])];
-  if (tabs.length === 0) return html`<${Hint} of="work" /><${Empty}>${t('work.none')}</${Empty}>`;
+  if (tabs.length === 0) return html`<${Empty}>${t('work.none')}</${Empty}>`;
   const tab = tabs.some(([name]) => name === query.tab) ? query.tab : tabs[0][0];
-  return html`<${Hint} of="work" /><${Tabs} label=${t('work')} chosen=${tab} onChoose=${(name) => go('work', { tab: name })} of=${tabs} />
+  return html`${tab !== 'metrics' && html`<${Hint} of=${tab} />`}<${Tabs} label=${t('work')} chosen=${tab} onChoose=${(name) => go('work', { tab: name })} of=${tabs} />
     <div role="tabpanel" class="body">${{ todos: () => html`<${Todos} query=${query} />`, decisions: () => html`<${Decisions} />`, sessions: () => html`<${Sessions} />`, metrics: () => html`<${Metrics} theme=${theme} />`, review: () => html`<${Review} />` }[tab]()}</div>`;
 }
