@@ -38,12 +38,14 @@ test('a sentence of the engine is said in Chinese, with its names and paths', as
   assert.equal(said('something of an agent'), 'something of an agent');
   assert.equal(said('Ann: 41 and then 52, but 0 years pass'), 'Ann：同一年内既是 41 岁又是 52 岁');
   assert.equal(reason('approved approve-outline'), '已批准 approve-outline');
+  assert.equal(reason('todo add todo-1: done'), '添加待办 todo-1：done');
   assert.equal(reason('waits for the summer'), 'waits for the summer');
   assert.deepEqual(['person', 'quipu', 'architect (rehearse)', 'writer/ch01 (ada)'].map(who), ['人', 'quipu', 'architect（排练）', 'writer/ch01（ada）']);
   assert.equal(own(['write', '写作']), '写作');
   switchLanguage();
   assert.equal(said('`a` is new'), '`a` is new');
   assert.equal(said('2 failures in a row: `a.md` was not written\nthe agent reports: ended with exit code 1'), '2 failures in a row: `a.md` was not written\nthe agent\'s program stopped with an error (exit code 1)');
+  assert.equal(said('2 failures in a row: the agent reports: ended with exit code 1\n`a.md` was not written'), '2 failures in a row: the agent\'s program stopped with an error (exit code 1)\n`a.md` was not written');
   assert.equal(said('the agent reports: stopped early: exit code 2: no key'), 'the agent\'s program stopped with an error (exit code 2): no key');
   for (const [pattern, ...texts] of [...SENTENCES, ...REASONS]) {
     const groups = new RegExp(`${pattern.source}|`, pattern.flags).exec('').length - 1;

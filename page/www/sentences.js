@@ -14,7 +14,7 @@ const SENTENCES = [
   [/^sent back by (.+) \(round (\d+)\)$/, '被 {0} 退回（第 {1} 轮）'],
   [/^excused by a person$/, '由人决定不再等它'],
   [/^excused: (.+)$/s, '不再等它：{0}'],
-  [/^(\d+) failures in a row: (.+)$/s, '连续失败 {0} 次：{1}'],
+  [/^(\d+) failures in a row: (.+)$/s, '连续失败 {0} 次：{1}', '{0} failures in a row: {1}'],
   [/^`(.+)` was not written$/, '`{0}` 没有写出'],
   [/^the agent reports: ended with exit code (\d+)$/, '智能体的程序出错而中止（退出码 {0}）', "the agent's program stopped with an error (exit code {0})"],
   [/^the agent reports: stopped early: exit code (\d+): (.+)$/, '智能体的程序出错而中止（退出码 {0}）：{1}', "the agent's program stopped with an error (exit code {0}): {1}"],
@@ -81,6 +81,14 @@ const REASONS = [
   [/^excused (\S+): (.+)$/s, '不再等待 {0}：{1}'],
   [/^(\S+) by quipu run$/, '{0}，由 quipu run 完成'],
   [/^(\S+) failed$/, '{0} 失败'],
+  [/^todo add (\S+): (.+)$/s, '添加待办 {0}：{1}'],
+  [/^todo edit (\S+): (.+)$/s, '编辑待办 {0}：{1}'],
+  [/^todo start (\S+): (.+)$/s, '开始待办 {0}：{1}'],
+  [/^todo done (\S+): (.+)$/s, '完成待办 {0}：{1}'],
+  [/^todo block (\S+): (.+)$/s, '待办受阻 {0}：{1}'],
+  [/^todo unblock (\S+): (.+)$/s, '待办不再受阻 {0}：{1}'],
+  [/^todo cancel (\S+): (.+)$/s, '取消待办 {0}：{1}'],
+  [/^decide (\S+): (.+)$/s, '决定 {0}：{1}'],
   [/^derived from the reports$/, '由报告得出'],
   [/^the letter, derived from the reports$/, '审稿信，由报告得出'],
   [/^published by (.+)$/, '由 {0} 发布'],
@@ -105,10 +113,11 @@ export const reason = (text) => translate(text, REASONS);
 
 /** Who made a commit: the engine's own words for people and for Quipu, and names as they are. */
 export function who(name) {
+  if (name === 'external') return t('who.external');
   if (language() !== 'zh' || typeof name !== 'string') return name;
   const [, by, agent] = /^(.+) \((.+)\)$/.exec(name) ?? [];
   if (by) return `${who(by)}（${agent === 'rehearse' ? t('who.rehearse') : agent}）`;
-  return name === 'person' || name === 'external' ? t(`who.${name}`) : name;
+  return name === 'person' ? t('who.person') : name;
 }
 
 /** One of two languages, as the server sends texts of the contract. */

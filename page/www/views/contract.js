@@ -42,7 +42,7 @@ function May({ query, data }) {
 
 function Chosen({ file, role, cell, onClose }) {
   // On a narrow screen the answer lies over the lower half, so the cell goes to the upper one.
-  useLayoutEffect(() => { if (matchMedia('(max-width: 60rem)').matches) document.querySelector('.rules .cell[aria-pressed="true"]')?.scrollIntoView({ block: 'center', inline: 'nearest' }); }, [file, role]);
+  useLayoutEffect(() => document.querySelector('.rules .cell[aria-pressed="true"]')?.scrollIntoView({ block: matchMedia('(max-width: 60rem)').matches ? 'center' : 'nearest', inline: 'nearest' }), [file, role]);
   return html`<aside class="panel" aria-label=${`${role.name}: ${file.path}`}><div class="row spread"><h2>${role.name} · <span class="path">${file.path}</span></h2><button type="button" class="plain" onClick=${onClose}>${t('close')} ✕</button></div>
     <p class="muted">${own(role.title)}: ${own(role.duty)}</p>
     ${Object.keys(KINDS).every((kind) => !has(cell, kind)) && html`<${Empty}>${t('contract.nothing')}</${Empty}>`}

@@ -149,8 +149,8 @@ function Yours({ data }) {
 function Standstill({ flow, running }) {
   const of = Object.fromEntries(flow.counts.filter(([, number]) => number > 0));
   const done = Object.keys(of).length > 0 && Object.keys(of).every((state) => state === 'done' || state === 'skipped') && flow.without_units.length === 0;
-  if (done) return html`<p class="small">${t(of.skipped ? 'now.allskipped' : 'now.alldone')} <a href=${place('memory')}>${t('now.results')}</a></p>`;
-  return html`<p class="small muted">${of.ready && !running ? t('now.ready', count(of.ready)) : t('now.none.yours')}</p>`;
+  if (done) return html`<p class="small sofar">${t(of.skipped ? 'now.allskipped' : 'now.alldone')} <a href=${place('memory')}>${t('now.results')}</a></p>`;
+  return html`<p class="small muted sofar">${of.ready && !running ? t('now.ready', count(of.ready)) : t('now.none.yours')}</p>`;
 }
 
 /** What is found to be in order, of what this project has. */

@@ -49,12 +49,13 @@ function lay(attempts, running) {
 function Timeline({ data }) {
   const { bars, rows, high, pauses, days } = lay(data.attempts, data.running);
   if (bars.length === 0) return html`<${Empty}>${t('time.none')}</${Empty}>`;
+  const [first, last] = [when(new Date(days[0].from)), when(new Date(days.at(-1).to))];
   return html`<div class="lanes"><div class="names">${rows.map((one) => html`<span style=${{ height: `${one.lanes * LANE}px` }}>${one.agent || t('time.quipu')}</span>`)}</div>
     <div class="wide" tabIndex="0" role="group" aria-label=${t('time.line')}><svg class="lines-of-work" viewBox=${`0 0 ${WIDE} ${high}`} preserveAspectRatio="none" style=${{ height: `${high}px` }} aria-hidden="true">
       ${pauses.map((x) => html`<path class="pause" d=${`M${x} 0V${high}`} />`)}
       ${bars.map((bar) => html`<a href=${jobAt(bar)} tabindex="-1"><rect class="r-${bar.ruling}" x=${bar.x} y=${bar.row * LANE + 3} width=${bar.wide} height=${LANE - 6}><title>${`${named(bar)} · ${bar.agent || t('time.quipu')} · ${took((bar.to - bar.from) / 1000)} · ${t(`ruling.${bar.ruling}`)}`}</title></rect></a>`)}
     </svg></div></div>
-    <p class="row wrap small muted spread"><span>${when(new Date(days[0].from))}</span><span>${took((days.at(-1).to - days[0].from) / 1000)}</span><span>${when(new Date(days.at(-1).to))}</span></p>
+    <p class="row wrap small muted spread"><span>${first}</span><span>${took((days.at(-1).to - days[0].from) / 1000)}</span>${last !== first && html`<span>${last}</span>`}</p>
     <p class="row wrap legend">${['accepted', 'failed', 'running'].map((one) => html`<span class="key"><span class="swatch r-${one}" aria-hidden="true"></span>${t(`ruling.${one}`)}</span>`)}${pauses.length > 0 && html`<span class="key"><span class="swatch pause" aria-hidden="true"></span>${t('time.pause')}</span>`}</p>`;
 }
 
