@@ -289,6 +289,12 @@ impl Hosts {
         Ok(())
     }
 
+    /// Whether a name belongs to a built-in host or has a meaning of its own.
+    pub fn is_known(name: &str) -> bool {
+        RESERVED.contains(&name)
+            || Hosts::built_in().is_ok_and(|hosts| hosts.tables.contains_key(name))
+    }
+
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tables.keys().map(String::as_str)
     }

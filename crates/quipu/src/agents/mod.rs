@@ -75,25 +75,23 @@ pub fn counts_tokens(by: &str) -> bool {
 }
 
 /// The name under which an agent is recorded: `claude`; `http` for an address. A program that the
-/// command line describes has the name of its file, so that two of them can be told apart.
+/// command line describes has the name of its file, so that two of them can be told apart, unless
+/// that is the name of a known agent.
 pub fn actor_name(by: &str) -> Result<ActorName, Failure> {
-    let name = match by.split_once(':') {
-        None => by,
-        Some((kind @ "command", what)) => {
-            let program = split_words(what).into_iter().next().unwrap_or_default();
-            let stem = Path::new(&program)
-                .file_stem()
-                .and_then(|stem| stem.to_str());
-            let named = stem.and_then(|stem| ActorName::parse(stem).ok());
-            return named.map_or_else(|| parsed(kind), Ok);
-        }
-        Some((kind, _)) => kind,
+    let parsed =
+        |name: &str| ActorName::parse(name).map_err(|e| Failure::usage(e.to_string(), EXAMPLES));
+    let Some((kind, what)) = by.split_once(':') else {
+        return parsed(by);
     };
-    parsed(name)
-}
-
-fn parsed(name: &str) -> Result<ActorName, Failure> {
-    ActorName::parse(name).map_err(|e| Failure::usage(e.to_string(), EXAMPLES))
+    let program = split_words(what).into_iter().next().unwrap_or_default();
+    let stem = Path::new(&program)
+        .file_stem()
+        .and_then(|stem| stem.to_str())
+        .filter(|stem| kind == "command" && !Hosts::is_known(stem));
+    match stem.and_then(|stem| ActorName::parse(stem).ok()) {
+        Some(name) => Ok(name),
+        None => parsed(kind),
+    }
 }
 
 /// Opens the adapter for a name: a program in its sandbox, a model over HTTP, a person.
@@ -213,16 +211,14 @@ fn resolve(
     root: &Path,
 ) -> Result<(Box<dyn Adapter>, Option<PathBuf>), Failure> {
     let mut hosts = hosts_of(contract)?;
-    let name = match asked.split_once(':') {
-        None => {
-            check_trust(asked, contract, root)?;
-            asked
-        }
+    let name = actor_name(asked)?.to_string();
+    match asked.split_once(':') {
+        None => check_trust(asked, contract, root)?,
         Some((kind, what)) => {
-            hosts.add(&described(kind, what)?).map_err(faulty)?;
-            kind
+            let table = described(&name, kind, what)?;
+            hosts.add(&table).map_err(faulty)?;
         }
-    };
+    }
     let sandbox = Sandbox::of_this_program().map_err(|e| {
         Failure::new(
             exit::IO,
@@ -231,7 +227,7 @@ fn resolve(
         )
     })?;
     let server = hosts
-        .resolve(name)
+        .resolve(&name)
         .map_err(faulty)?
         .with_mcp
         .then(|| sandbox.helper.clone());
@@ -240,7 +236,7 @@ fn resolve(
         sandbox,
     };
     Ok((
-        resolve_agent(name, &hosts, &setting).map_err(faulty)?,
+        resolve_agent(&name, &hosts, &setting).map_err(faulty)?,
         server,
     ))
 }
@@ -274,7 +270,7 @@ fn faulty(error: HostError) -> Failure {
 }
 
 /// Returns the table of an agent that the command line describes.
-fn described(kind: &str, what: &str) -> Result<String, Failure> {
+fn described(name: &str, kind: &str, what: &str) -> Result<String, Failure> {
     let mut table = toml::Table::new();
     match kind {
         "command" => {
@@ -307,7 +303,7 @@ fn described(kind: &str, what: &str) -> Result<String, Failure> {
         }
     }
     Ok(toml::to_string(&toml::Table::from_iter([(
-        kind.to_owned(),
+        name.to_owned(),
         toml::Value::Table(table),
     )]))
     .unwrap_or_default())
@@ -371,6 +367,8 @@ mod tests {
         let name = |by: &str| actor_name(by).unwrap().to_string();
         assert_eq!(name("command:./tools/ana.sh --go"), "ana");
         assert_eq!(name("command:'./my agent'"), "command");
+        assert_eq!(name("command:claude -p"), "command");
+        assert_eq!(name("command:./rehearse"), "command");
         assert_eq!(name("http:http://127.0.0.1:80/v1"), "http");
         assert_eq!(name("claude"), "claude");
     }
@@ -386,15 +384,15 @@ mod tests {
     #[test]
     fn a_program_that_is_told_nothing_reads_its_task() {
         assert!(
-            described("command", "my-agent --go")
+            described("ana", "command", "my-agent --go")
                 .unwrap()
                 .contains("stdin")
         );
         assert!(
-            !described("command", "my-agent {{brief}}")
+            !described("ana", "command", "my-agent {{brief}}")
                 .unwrap()
                 .contains("stdin")
         );
-        assert!(described("smoke", "signals").is_err());
+        assert!(described("ana", "smoke", "signals").is_err());
     }
 }
