@@ -140,7 +140,7 @@ def speechless():
     journal = quipu(folder, "log", "--json").stdout
     checks = [
         ("rules and skill read", "ruleCount: 1, skillCount: 1" in run.out),
-        ("MCP server started", "mcp --agent cursor" in called),
+        ("MCP server started", "mcp --as main --agent cursor" in called),
         ("session begun by its hook", "begins" in journal),
         ("stop heard", "capture: last message" in journal),
         ("removed", quipu(folder, "integrate", "cursor", "--remove").returncode == 0 and not os.path.exists(os.path.join(folder, ".cursor"))),
