@@ -184,7 +184,7 @@ test('a failed step says what the agent printed, and is tried again by the same 
   await cause('ch01').getByRole('button', { name: /^Try again/ }).click();
   assert.equal(await dialog.getByLabel('Agent').inputValue(), 'broken');
   await page.keyboard.press('Escape');
-  await cause('ch02').getByText('The agent (command) printed nothing.').waitFor();
+  await cause('ch02').getByText('The agent (sh) printed nothing.').waitFor();
   await cause('ch02').getByRole('button', { name: /^Try again/ }).click();
   await dialog.getByText('This page cannot start it').waitFor();
   assert.equal(await dialog.getByLabel('Agent').inputValue(), '', 'a rehearsal is not a second try');
@@ -199,7 +199,7 @@ test('a failed step says what the agent printed, and is tried again by the same 
   await page.locator('.transcript').getByText('no key for the model').first().waitFor();
   assert.equal(await page.locator('.transcript').getByText('You are the Researcher').first().isVisible(), false, 'the brief is folded');
   await at('flow', { step: 'research', unit: 'ch02' });
-  await page.locator('.panel').getByText('The agent (command) printed nothing.').waitFor();
+  await page.locator('.panel').getByText('The agent (sh) printed nothing.').waitFor();
   assert.equal(await page.locator('.panel .sentence', { hasText: 'was not written' }).count(), 1, 'the reason is said once');
   assert.deepEqual(wrong, []);
 });

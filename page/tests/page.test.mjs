@@ -122,7 +122,7 @@ test('a run is seen while it goes on', async () => {
   await page.getByText('No agent is running').waitFor();
   const run = start('run', '--step', 'outline', '--again', '--by', 'command:sh -c "echo thinking; sleep 30"');
   await page.locator('.said', { hasText: 'thinking' }).waitFor();
-  assert.match(await page.locator('main').textContent(), /outline\s*command\s*\d+ s/);
+  assert.match(await page.locator('main').textContent(), /outline\s*sh\s*\d+ s/);
   await page.getByText('architect (sh)').waitFor();
   await run.stop();
   await page.getByText('No agent is running').waitFor();
