@@ -125,7 +125,7 @@ impl Attempt<'_, '_> {
             .collect()
     }
 
-    /// What follows the brief of an agent that cannot read or write files: the texts that it
+    /// The text after the brief of an agent that cannot read or write files: the texts that it
     /// continues from, and how it answers with several files.
     fn without_tools(&self, assignment: &Assignment) -> String {
         let language = self.engine.project.contract.language;

@@ -18,7 +18,7 @@ const NAMED: usize = 8;
 /// Why a run did nothing.
 #[derive(Debug, Clone)]
 pub struct Idle {
-    /// What was looked at, one line for each job that is not done.
+    /// The jobs that were looked at, with a line for each that is not done.
     pub lines: Vec<String>,
     /// The command that goes on, if there is one.
     pub remedy: Option<String>,
@@ -238,7 +238,7 @@ impl Explaining<'_, '_> {
         format!("quipu run{stale}{steps}{unit} --by NAME{note}")
     }
 
-    /// What a person has to decide before a job can begin.
+    /// The decision of a person that a job waits for.
     fn decision(&self, index: usize) -> Option<String> {
         let mut first = self.first_before(index);
         first.push(index);

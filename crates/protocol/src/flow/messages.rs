@@ -35,7 +35,7 @@ pub fn sent_back(language: Language, sent: &SentBack, rounds: u32) -> String {
     }
 }
 
-/// What counts towards a required length.
+/// The words that count towards a required length.
 fn counted(language: Language) -> &'static str {
     match language {
         Language::En => {

@@ -1,5 +1,5 @@
-//! The part of a panel's state that the agents who report on it see: every number, and to who weighs
-//! the panel every open comment, once and in few words.
+//! The part of a panel's state that the agents who report on it see: every number once. The agent
+//! that weighs the panel also sees every open comment, in few words.
 //!
 //! Pure: the text of the state in, its extract out. The reports have nothing more, so a view does
 //! not repeat them.

@@ -17,7 +17,8 @@ pub(super) struct Matters {
 }
 
 impl Matters {
-    /// What Quipu checks itself, under the id `checks`, is answered by checking again.
+    /// Finds the comments that a report joins. Findings of Quipu itself, under the id `checks`, are
+    /// left out: they are checked again.
     pub fn of(issues: &[PlacedIssue], checks: &str) -> Matters {
         let mut matters = Matters {
             joined_to: BTreeMap::new(),

@@ -298,8 +298,8 @@ fn path_of_reply(rounds: &Rounds<'_>, round: usize) -> Option<ProjectPath> {
     rounds.path(round, &ProjectPath::parse(REPLY).ok()?)
 }
 
-/// Whether a revision concerns an agent: it has open comments for which no other agent answers, the words that addressed one are gone,
-/// or a section that it judges has changed.
+/// Whether a revision concerns an agent: it has open comments for which no other agent answers, the
+/// words that addressed one are gone, or a section that it judges has changed.
 fn is_concerned(
     contract: &Contract,
     member: &Member,

@@ -69,7 +69,7 @@ pub struct Comment {
 pub struct Matter {
     /// The ids of the other comments.
     pub with: Vec<String>,
-    /// What that report says of all of them.
+    /// The report's sentence about all of them.
     pub text: String,
 }
 

@@ -80,7 +80,7 @@ const GEMINI_AGENT: &str = "invoke_agent";
 /// How a line of a transcript begins that holds the whole conversation.
 const REWRITE: &[u8] = br#"{"$set":{"messages":"#;
 
-/// Of a longer transcript, later compressions are not found.
+/// Maximum number of bytes read of a transcript; later compressions are not found.
 const MOST_TRANSCRIPT: u64 = 256 << 20;
 
 /// Fields that hold the text of a file.
