@@ -1,14 +1,15 @@
 //! The read and write rights of a role.
 //!
 //! A role reads what its read pointers name and what it writes itself; it writes what its write
-//! pointers name, and nothing else. `{unit}` and `{agent}` stand for the actor's own. Where
+//! pointers name, and nothing else; the rule of a file may keep roles out whatever their pointers
+//! name. `{unit}` and `{agent}` stand for the actor's own. Where
 //! sessions work in a role, an agent without one writes what some role may write; a profile's other
 //! files are for people. A session's role also changes the project itself: files that neither a
 //! profile nor a role names.
 
 use crate::actor::Actor;
 use crate::class::Class;
-use crate::contract::Contract;
+use crate::contract::{Contract, FileRule};
 use crate::fault::Place;
 use crate::nearest::{nearest, unknown};
 use crate::path::ProjectPath;
@@ -23,6 +24,8 @@ pub struct Denial {
     pub role: String,
     pub what: String,
     pub place: Place,
+    /// The key of the file's rule that keeps roles out, whatever their pointers name.
+    pub kept_by: Option<String>,
 }
 
 /// Records and lists that are not about one file and not for everyone.
@@ -95,10 +98,11 @@ pub enum Readable {
 #[derive(Debug, Clone, Copy)]
 pub struct Grant<'c> {
     pub role: Option<&'c Role>,
-    /// For an agent without a role, where sessions have one.
-    roleless: Option<&'c Contract>,
-    /// For the role of a session, which changes the project's own files as well.
-    session: Option<&'c Contract>,
+    contract: &'c Contract,
+    /// An agent without a role, where sessions have one.
+    is_roleless: bool,
+    /// The role of a session, which changes the project's own files as well.
+    is_session: bool,
 }
 
 /// The reason why an agent may not change a file, whatever its class allows.
@@ -150,15 +154,17 @@ impl Contract {
             let is_agent = matches!(actor, Actor::Agent { .. });
             return Ok(Grant {
                 role: None,
-                roleless: (is_agent && self.session_role().is_some()).then_some(self),
-                session: None,
+                contract: self,
+                is_roleless: is_agent && self.session_role().is_some(),
+                is_session: false,
             });
         };
         match self.roles.get(name.as_str()) {
             Some(role) => Ok(Grant {
                 role: Some(role),
-                roleless: None,
-                session: self.wakes_session(name.as_str()).then_some(self),
+                contract: self,
+                is_roleless: false,
+                is_session: self.wakes_session(name.as_str()),
             }),
             None => Err(unknown(
                 "role",
@@ -189,12 +195,15 @@ impl Grant<'_> {
         let Some(role) = self.role else {
             return self.may_write_without_role(path);
         };
-        let is_own =
-            |contract: &Contract| contract.rule(path).is_none() || contract.is_projects_own(path);
+        let rule = self.contract.rule(path);
+        let is_own = || rule.is_none() || self.contract.is_projects_own(path);
         if role.writes.iter().any(|w| is_bound(&w.path, path, binding))
-            || self.session.is_some_and(is_own)
+            || self.is_session && is_own()
         {
-            return Ok(());
+            return match rule.filter(|rule| !rule.is_open_to(role)) {
+                Some(rule) => Err(kept(rule, path)),
+                None => Ok(()),
+            };
         }
         let own: Vec<String> = role
             .writes
@@ -213,19 +222,19 @@ impl Grant<'_> {
             role: role.name.clone(),
             what: what + &hint,
             place: role.place.clone(),
+            kept_by: None,
         })
     }
 
     fn may_write_without_role(&self, path: &ProjectPath) -> Result<(), Denial> {
-        let Some((contract, rule)) = self
-            .roleless
-            .and_then(|contract| Some((contract, contract.rule(path)?)))
-        else {
+        let rule = self.contract.rule(path).filter(|_| self.is_roleless);
+        let Some(rule) = rule else {
             return Ok(());
         };
         // The class decides who writes a derived file. A profile's roles cannot name files that
         // the project's own contract gives a class.
-        if rule.class == Class::Derived || rule.profile.is_none() || contract.has_writer(path) {
+        let is_projects = rule.profile.is_none() && rule.roles.is_none();
+        if rule.class == Class::Derived || is_projects || self.contract.has_writer(path) {
             return Ok(());
         }
         let what = format!("no role may write `{path}`: only people may");
@@ -233,6 +242,7 @@ impl Grant<'_> {
             role: String::new(),
             what,
             place: rule.place.clone(),
+            kept_by: None,
         })
     }
 
@@ -272,6 +282,7 @@ impl Grant<'_> {
                 role: role.name.clone(),
                 what,
                 place: deny.place.clone(),
+                kept_by: None,
             });
         }
         let pointers = role
@@ -285,7 +296,31 @@ impl Grant<'_> {
             role: role.name.clone(),
             what,
             place: role.place.clone(),
+            kept_by: None,
         })
+    }
+}
+
+/// The denial of a file whose rule keeps roles out.
+fn kept(rule: &FileRule, path: &ProjectPath) -> Denial {
+    let names = rule.roles.as_deref().unwrap_or_default();
+    let what = match names {
+        [] => format!("no role may write `{path}`, whatever its pointers name: only people may"),
+        names => format!(
+            "only {} may write `{path}`, whatever other pointers name",
+            names
+                .iter()
+                .map(|name| format!("role `{name}`"))
+                .collect::<Vec<_>>()
+                .join(" or ")
+        ),
+    };
+    let names: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    Denial {
+        role: String::new(),
+        what,
+        place: rule.place.clone(),
+        kept_by: Some(format!("roles = [{}]", names.join(", "))),
     }
 }
 

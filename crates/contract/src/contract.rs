@@ -47,6 +47,9 @@ pub struct FileRule {
     /// Headings of sections whose items a gate shows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<String>,
+    /// The roles that may write it, if their pointers name it. None: any role.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roles: Option<Vec<String>>,
     /// Whether agents are denied regardless of their pointers: the contract's own files.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub people_only: bool,
@@ -59,6 +62,14 @@ pub struct FileRule {
 const TEXT_ENDINGS: [&str; 5] = [".md", ".markdown", ".json", ".toml", ".txt"];
 
 impl FileRule {
+    /// Whether a role may write a file under this rule, if its pointers name it.
+    pub fn is_open_to(&self, role: &Role) -> bool {
+        let is_role = |name: &String| *name == role.name || role.also.contains(name);
+        self.roles
+            .as_ref()
+            .is_none_or(|names| names.iter().any(is_role))
+    }
+
     /// Whether a file under this rule is text, and therefore UTF-8.
     pub fn is_text(&self, path: &ProjectPath) -> bool {
         self.form.map_or_else(
@@ -267,10 +278,13 @@ impl Contract {
         self.units.iter().filter(belongs).collect()
     }
 
-    /// Whether a write pointer of any role matches a path, for any unit and agent.
+    /// Whether a write pointer of any role matches a path, for any unit and agent, and its rule is
+    /// open to that role.
     pub fn has_writer(&self, path: &ProjectPath) -> bool {
+        let rule = self.rule(path);
         self.roles
             .values()
+            .filter(|role| rule.is_none_or(|rule| rule.is_open_to(role)))
             .flat_map(|role| &role.writes)
             .any(|write| self.may_name(&write.path, path))
     }

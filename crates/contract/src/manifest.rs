@@ -267,6 +267,10 @@ pub struct FileTable {
     /// person who decides.
     #[serde(default)]
     pub open: Vec<String>,
+    /// The roles that may write it if their pointers name it; an empty list keeps every role out,
+    /// whatever its pointers name. Without it, the pointers decide.
+    #[serde(default)]
+    pub roles: Option<Vec<String>>,
 }
 
 /// The required shape of a finished text.

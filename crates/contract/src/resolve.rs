@@ -316,6 +316,7 @@ impl Resolver {
                 .map(|shape| self.shape(source, shape, binding, names)),
             conflicts: self.conflicts(source, table.conflicts.as_ref(), binding, names),
             open: table.open.clone(),
+            roles: table.roles.clone(),
             people_only: false,
             profile: profile.map(str::to_owned),
             place: source.place(table.path.span()),

@@ -269,6 +269,7 @@ impl Resolver {
                 shape: None,
                 conflicts: None,
                 open: Vec::new(),
+                roles: None,
                 people_only: true,
                 profile: None,
                 place: Place {

@@ -6,7 +6,7 @@
 use toml::Spanned;
 
 use crate::contract::Contract;
-use crate::fault::{Fault, Place};
+use crate::fault::{Fault, Place, one_of};
 use crate::flow::Step;
 use crate::naming::NamesNothing;
 use crate::path::ProjectPath;
@@ -40,9 +40,24 @@ impl Resolver {
         );
     }
 
-    /// Checks that the paths of steps, and of pointers with a unit's variables, are valid for every
-    /// unit.
+    /// Checks that the roles of file rules exist, and that the paths of steps, and of pointers with
+    /// a unit's variables, are valid for every unit.
     pub(crate) fn check_names(&mut self, contract: &Contract) {
+        for rule in &contract.files {
+            let is_unknown = |name: &&String| !contract.roles.contains_key(*name);
+            let unknown = rule.roles.iter().flatten().find(is_unknown);
+            if let Some(role) = unknown {
+                self.found.push(Fault {
+                    what: format!(
+                        "`{}` is for role `{role}`, which is not declared",
+                        rule.path
+                    ),
+                    place: rule.place.clone(),
+                    other: None,
+                    remedy: one_of(contract.roles.keys()),
+                });
+            }
+        }
         let own = contract.binding();
         let units: Vec<&Unit> = contract
             .units

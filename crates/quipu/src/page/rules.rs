@@ -1,7 +1,7 @@
 //! The contract as a table of files and roles, and whether one role may read or change one path.
 
 use quipu_contract::{
-    Act, Actor, ActorName, Class, Contract, Pattern, Place, Readable, Role, UnitId,
+    Act, Actor, ActorName, Class, Contract, FileRule, Pattern, Place, Readable, Role, UnitId,
 };
 use quipu_store::Op;
 use quipu_web::axum::extract::{Query, State};
@@ -28,7 +28,7 @@ pub async fn contract(State(page): Shared) -> Response {
             .iter()
             .map(|rule| {
                 let path = rule.path.fill(&binding);
-                let cells: Vec<Value> = contract.roles.values().map(|role| cell(contract, role, &path)).collect();
+                let cells: Vec<Value> = contract.roles.values().map(|role| cell(contract, role, rule, &path)).collect();
                 json!({
                     "path": path.as_str(), "class": rule.class.as_str(), "about": both(&rule.about),
                     "place": rule.place.to_string(), "people_only": rule.people_only, "roles": cells,
@@ -42,9 +42,9 @@ pub async fn contract(State(page): Shared) -> Response {
 }
 
 /// The pointers of a role that name some path of a rule.
-fn cell(contract: &Contract, role: &Role, rule: &Pattern) -> Value {
+fn cell(contract: &Contract, role: &Role, rule: &FileRule, path: &Pattern) -> Value {
     let binding = contract.binding();
-    let named = |path: &Pattern| path.fill(&binding).overlaps(rule);
+    let named = |pointer: &Pattern| pointer.fill(&binding).overlaps(path);
     let pointer = |path: &Pattern, place: &Place, why: [&str; 2]| json!({"path": path.as_str(), "place": place.to_string(), "why": why});
     let reads = role.reads.iter().filter(|p| named(&p.path));
     let reads = reads.map(|p| {
@@ -54,7 +54,10 @@ fn cell(contract: &Contract, role: &Role, rule: &Pattern) -> Value {
     });
     let denies = role.denies.iter().filter(|p| named(&p.path));
     let denies = denies.map(|p| pointer(&p.path, &p.place, both(&p.why)));
-    let writes = role.writes.iter().filter(|p| named(&p.path));
+    let writes = role
+        .writes
+        .iter()
+        .filter(|p| rule.is_open_to(role) && named(&p.path));
     let writes = writes.map(|p| pointer(&p.path, &p.place, ["", ""]));
     let asks = role.asks.iter().filter(|p| named(&p.path));
     let asks = asks.map(|p| pointer(&p.path, &p.place, ["", ""]));

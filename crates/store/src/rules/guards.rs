@@ -244,9 +244,10 @@ pub(crate) fn refused_by(what: String, rule: Option<&FileRule>, remedy: String) 
 
 /// The refusal of a path that a role may not write.
 pub(crate) fn denied(denial: quipu_contract::Denial, remedy: &str) -> StoreError {
-    let (rule, remedy) = match denial.role.is_empty() {
-        true => ("no role may write it", "ask a person to change it"),
-        false => ("pointers of the role", remedy),
+    let (rule, remedy) = match (&denial.kept_by, denial.role.is_empty()) {
+        (Some(key), _) => (key.as_str(), "ask a person to change it"),
+        (None, true) => ("no role may write it", "ask a person to change it"),
+        (None, false) => ("pointers of the role", remedy),
     };
     StoreError::Refused(crate::error::Refused {
         what: denial.what,
