@@ -1,6 +1,6 @@
 //! The result of an operation, independent of the interface that called it, and its exit code.
 
-use quipu_contract::{BadPath, Fault, Faults, Place, Withheld, in_one_line};
+use quipu_contract::{BadPath, Fault, Faults, Language, Place, Withheld, in_one_line};
 use quipu_protocol::flow::{FlowError, GateError, ReplayError};
 use quipu_protocol::review::{LetterError, ReviseError};
 use quipu_protocol::{
@@ -91,6 +91,14 @@ impl Answer {
     pub fn say(mut self, line: impl Into<String>) -> Answer {
         self.talk.push(line.into());
         self
+    }
+}
+
+/// The text in a project's language.
+pub fn in_language<T>(language: Language, en: T, zh: T) -> T {
+    match language {
+        Language::En => en,
+        Language::Zh => zh,
     }
 }
 

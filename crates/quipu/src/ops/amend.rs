@@ -94,7 +94,7 @@ impl Operate for Amend {
         (change.force, change.lease) = (self.force, session.lease.clone());
         let receipt = project.validate(change)?.publish()?;
         Ok(memory_check::with_notes(
-            receipt::answer(&receipt),
+            receipt::answer(project.contract.language, &receipt),
             &project,
             &session.actor,
             &receipt,

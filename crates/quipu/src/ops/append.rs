@@ -39,7 +39,7 @@ impl Operate for Append {
         (change.key, change.why, change.lease) = (self.key, self.why, session.lease.clone());
         let receipt = project.validate(change)?.publish()?;
         Ok(memory_check::with_notes(
-            receipt::answer(&receipt),
+            receipt::answer(project.contract.language, &receipt),
             &project,
             &session.actor,
             &receipt,

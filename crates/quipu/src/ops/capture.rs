@@ -139,7 +139,12 @@ fn set(project: &Project, session: &Session, capture: Capture) -> Result<Answer,
     let receipt = project
         .validate(change.write(&path, with_setting(&text, &said), Expect::Version(version)))?
         .publish()?;
-    let mut answer = receipt::with(&receipt, json!({"capture": capture}), format!("{said}\n"));
+    let mut answer = receipt::with(
+        project.contract.language,
+        &receipt,
+        json!({"capture": capture}),
+        format!("{said}\n"),
+    );
     if capture == Capture::Off && project.store.captured_size()?.texts > 0 {
         answer = answer.say(
             "earlier conversations are still in the journal; to delete them: quipu capture purge",

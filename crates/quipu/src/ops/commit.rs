@@ -56,7 +56,7 @@ impl Operate for Commit {
         }
         let receipt = judged.publish()?;
         Ok(memory_check::with_notes(
-            receipt::answer(&receipt),
+            receipt::answer(project.contract.language, &receipt),
             &project,
             &session.actor,
             &receipt,

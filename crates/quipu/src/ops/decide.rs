@@ -1,7 +1,7 @@
 //! The commands `decide` and `decisions`.
 
 use clap::Args;
-use quipu_contract::Form;
+use quipu_contract::{Form, Language};
 use quipu_protocol::{
     Decision, NewDecision, Project, decide, load_decisions, read_pointer, resolve_form, short_name,
 };
@@ -70,6 +70,7 @@ impl Operate for Decide {
         let entry = all.iter().find(|decision| decision.id == id);
         let saved = entry.and_then(|entry| entry_text(&project, session, entry));
         Ok(receipt::with(
+            project.contract.language,
             &receipt,
             json!({"id": id, "short": short, "saved": saved}),
             short,
@@ -103,11 +104,14 @@ impl Operate for Decisions {
         all.retain(|d| !self.current || d.superseded_by.is_none());
         let text = all
             .iter()
-            .map(|decision| line(&ids, decision))
+            .map(|decision| line(&ids, decision, project.contract.language))
             .collect::<String>();
         let answer = Answer::new(json!({"decisions": all}), text);
         let answer = if all.is_empty() {
-            answer.say("no decisions")
+            answer.say(match project.contract.language {
+                Language::En => "no decisions",
+                Language::Zh => "没有决策",
+            })
         } else {
             answer
         };
@@ -115,14 +119,20 @@ impl Operate for Decisions {
     }
 }
 
-fn line(ids: &[String], decision: &Decision) -> String {
+/// One decision on one line. The status that a superseded decision has in its file is no longer
+/// its status.
+fn line(ids: &[String], decision: &Decision, language: Language) -> String {
     let short = |id: &str| short_name(ids.iter().map(String::as_str), id).to_owned();
     let date = decision.date.as_deref().unwrap_or("          ");
-    let status = decision
-        .status
-        .as_deref()
-        .map(|s| format!("  [{s}]"))
-        .unwrap_or_default();
+    let superseded = match language {
+        Language::En => "superseded",
+        Language::Zh => "已取代",
+    };
+    let status = match decision.superseded_by {
+        Some(_) => Some(superseded),
+        None => decision.status.as_deref(),
+    };
+    let status = status.map(|s| format!("  [{s}]")).unwrap_or_default();
     let by = decision
         .by
         .as_deref()

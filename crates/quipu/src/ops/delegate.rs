@@ -7,7 +7,7 @@ use quipu_protocol::{
 use serde_json::json;
 
 use super::receipt;
-use crate::answer::{Answer, Failure};
+use crate::answer::{Answer, Failure, in_language};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -65,9 +65,17 @@ impl Operate for Delegate {
                 delegate(&project, &session.actor, lease, &new)?
             }
         };
-        let answer = receipt::with(&receipt, json!({"id": id}), id.clone());
-        Ok(answer.say(format!(
-            "the subagent starts with: quipu start --delegation {id}"
+        let answer = receipt::with(
+            project.contract.language,
+            &receipt,
+            json!({"id": id}),
+            id.clone(),
+        );
+        let command = format!("quipu start --delegation {id}");
+        Ok(answer.say(in_language(
+            project.contract.language,
+            format!("the subagent starts with: {command}"),
+            format!("子 Agent 以此开始：{command}"),
         )))
     }
 }
@@ -120,15 +128,27 @@ impl Operate for Report {
         };
         let (number, receipt) = report(&project, &session.actor, session.lease.as_ref(), &said)?;
         let answer = receipt::with(
+            project.contract.language,
             &receipt,
             json!({"id": id, "report": number}),
-            format!("report {number} of {id}"),
+            in_language(
+                project.contract.language,
+                format!("report {number} of {id}"),
+                format!("{id} 的第 {number} 份报告"),
+            ),
         );
         Ok(match number {
             1 => answer,
-            _ => answer.say(format!(
-                "{} already existed; your change was added beside it and marked",
-                crate::answer::count(number - 1, "report")
+            _ => answer.say(in_language(
+                project.contract.language,
+                format!(
+                    "{} already existed; your change was added beside it and marked",
+                    crate::answer::count(number - 1, "report")
+                ),
+                format!(
+                    "此前已有 {} 份报告；你的改动已加在旁边并作了标记",
+                    number - 1
+                ),
             )),
         })
     }
@@ -160,7 +180,10 @@ impl Operate for Collect {
             let until = order
                 .deadline
                 .as_ref()
-                .map(|d| format!("  until {d}"))
+                .map(|d| {
+                    let language = project.contract.language;
+                    in_language(language, format!("  until {d}"), format!("  至 {d}"))
+                })
                 .unwrap_or_default();
             let task = headline(&order.task);
             text.push_str(&format!(
@@ -178,11 +201,17 @@ impl Operate for Collect {
             }
         }
         let mut answer = match &collected.receipt {
-            Some(receipt) => receipt::with(receipt, json!(collected), text),
+            Some(receipt) => {
+                receipt::with(project.contract.language, receipt, json!(collected), text)
+            }
             None => Answer::new(json!(collected), text),
         };
         if collected.delegations.is_empty() {
-            answer = answer.say("no delegations");
+            answer = answer.say(in_language(
+                project.contract.language,
+                "no delegations",
+                "没有委派",
+            ));
         }
         Ok(answer)
     }

@@ -6,7 +6,7 @@ use quipu_protocol::{Project, may_read_whole, not_found, read_pointer, render_di
 use quipu_store::{At, PathEvent};
 use serde_json::json;
 
-use crate::answer::{Answer, Failure};
+use crate::answer::{Answer, Failure, in_language};
 use crate::session::Session;
 use crate::shell_word::shell_word;
 use crate::table::Operate;
@@ -72,13 +72,16 @@ impl Operate for Diff {
             return Ok(answer);
         }
         let is_plain = self.from.is_none() && self.to.is_none();
+        let language = project.contract.language;
         Ok(answer.say(if is_plain && events.len() > 1 {
-            format!(
-                "no difference on disk; what the last version changed: quipu diff {} --from '~1'",
-                shell_word(&self.path)
+            let command = format!("quipu diff {} --from '~1'", shell_word(&self.path));
+            in_language(
+                language,
+                format!("no difference on disk; what the last version changed: {command}"),
+                format!("磁盘上没有差别；最近一个版本改了什么：{command}"),
             )
         } else {
-            "no difference".to_owned()
+            in_language(language, "no difference", "没有差别").to_owned()
         }))
     }
 }

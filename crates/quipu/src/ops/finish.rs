@@ -297,7 +297,12 @@ impl Summary<'_> {
             "session": ended, "paths": paths, "made": self.made, "closed": closed,
             "dropped_steps": self.dropped_steps,
         });
-        let mut answer = receipt::with(self.receipt, json, self.text(zh));
+        let mut answer = receipt::with(
+            self.project.contract.language,
+            self.receipt,
+            json,
+            self.text(zh),
+        );
         if let Some(id) = ended {
             answer = answer.say(if zh {
                 format!("会话 {id} 已结束")
@@ -434,10 +439,12 @@ impl Finish {
         if let Some(head) = &head {
             answer.json["head"] = json!(head.to_string());
             let signed = heads::note_signed(project.store.root(), head).unwrap_or(false);
-            answer = answer.say(format!(
-                "head {head}{}",
-                if signed { " (signed)" } else { "" }
-            ));
+            answer = answer.say(match (project.contract.language, signed) {
+                (Language::En, false) => format!("head {head}"),
+                (Language::En, true) => format!("head {head} (signed)"),
+                (Language::Zh, false) => format!("日志末端 {head}"),
+                (Language::Zh, true) => format!("日志末端 {head}（已签名）"),
+            });
         }
         let setting = Setting::git(&project.contract).filter(|_| !self.git);
         if setting

@@ -7,7 +7,7 @@ use quipu_protocol::flow::{
 };
 use serde_json::json;
 
-use crate::answer::{Answer, Failure};
+use crate::answer::{Answer, Failure, in_language};
 use crate::flow_text::render_unit;
 use crate::session::Session;
 use crate::shell_word::shell_word;
@@ -80,12 +80,13 @@ fn decide(
         excused,
         kept,
     } = decide_gate(&project, &session.decider(), &job, ruling, why)?;
+    let language = project.contract.language;
     let verb = if excused {
-        "excused"
+        in_language(language, "excused", "不再等待")
     } else if ruling == AttemptResult::Approved {
-        "approved"
+        in_language(language, "approved", "已批准")
     } else {
-        "rejected"
+        in_language(language, "rejected", "已退回")
     };
     let mut text = format!("{verb} {job}\n");
     for path in &made {
@@ -99,16 +100,23 @@ fn decide(
         ));
     }
     for path in &kept {
-        text.push_str(&format!(
-            "{path} is sealed already and stays as it is; to change it: quipu amend {} --why \"…\"\n",
-            shell_word(path.as_str())
+        let command = format!("quipu amend {} --why \"…\"", shell_word(path.as_str()));
+        text.push_str(&in_language(
+            language,
+            format!("{path} is sealed already and stays as it is; to change it: {command}\n"),
+            format!("{path} 已经封存，保持原样；要改：{command}\n"),
         ));
     }
     for unit in &declared {
-        text.push_str(&format!("declared {}\n", render_unit(unit)));
+        let declared = in_language(language, "declared", "已写入");
+        text.push_str(&format!("{declared} {}\n", render_unit(unit)));
     }
     if excused {
-        text.push_str("the panel goes on without its report, which enters no average\n");
+        text.push_str(in_language(
+            language,
+            "the panel goes on without its report, which enters no average\n",
+            "评审继续，不等它的报告；该报告不计入任何平均分\n",
+        ));
     }
     let mut answer = Answer::new(
         json!({"job": job, "ruling": ruling, "made": made, "declared": declared, "stale": stale, "open": open, "excused": excused, "receipt": receipt}),
@@ -128,17 +136,33 @@ fn decide(
         let sealed = if sealed.is_empty() {
             String::new()
         } else {
-            format!(" (sealed with the changed text: {})", sealed.join(", "))
+            let sealed = sealed.join(", ");
+            in_language(
+                language,
+                format!(" (sealed with the changed text: {sealed})"),
+                format!("（封存的是改动后的文本：{sealed}）"),
+            )
         };
-        answer = answer.say(format!(
-            "warning: what you approved changed after its review: {names} {} stale{sealed}; to \
-             review it again: quipu run --stale --by NAME",
-            if stale.len() == 1 { "is" } else { "are" }
+        let is = if stale.len() == 1 { "is" } else { "are" };
+        answer = answer.say(in_language(
+            language,
+            format!(
+                "warning: what you approved changed after its review: {names} {is} stale{sealed}; \
+                 to review it again: quipu run --stale --by NAME"
+            ),
+            format!(
+                "警告：你批准的内容在审阅之后有改动：{names} 已过时{sealed}；重新审阅：quipu run \
+                 --stale --by NAME"
+            ),
         ));
     }
     for point in open.iter().filter(|_| ruling == AttemptResult::Approved) {
         let (at, section, text) = (&point.at, &point.section, &point.text);
-        answer = answer.say(format!("left open: {section}: {text}  ({at})"));
+        answer = answer.say(in_language(
+            language,
+            format!("left open: {section}: {text}  ({at})"),
+            format!("尚未解决：{section}：{text}  ({at})"),
+        ));
     }
     let sealed: Vec<ProjectPath> = made
         .iter()
@@ -150,9 +174,13 @@ fn decide(
     let (flow, _) = flow_now(&project, &FlowCache::default())?;
     let next = next_command(&flow).map_or_else(String::new, |next| {
         let command = next.split("     (").next().unwrap_or_default();
-        format!("; to continue: {command}")
+        in_language(
+            language,
+            format!("; to continue: {command}"),
+            format!("；接下来：{command}"),
+        )
     });
-    Ok(answer.say(format!("saved as @{}{next}", receipt.seq)))
+    Ok(answer.say(super::receipt::saved(language, receipt.seq) + &next))
 }
 
 fn is_sealed(contract: &Contract, path: &str) -> bool {

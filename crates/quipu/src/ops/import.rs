@@ -70,7 +70,7 @@ impl Operate for Import {
         );
         let data = json!({"source": source.name(), "into": into, "files": imported.files, "left_out": imported.left_out});
         let mut answer = match &imported.receipt {
-            Some(told) => receipt::with(told, data, text),
+            Some(told) => receipt::with(project.contract.language, told, data, text),
             None => Answer::new(data, text),
         };
         answer = answer.say(format!(

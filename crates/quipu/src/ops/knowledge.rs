@@ -185,6 +185,7 @@ impl Operate for KnowledgePattern {
             .map(|written| count_pattern(written, &sessions));
         let text = written.as_ref().map(render_pattern).unwrap_or_default();
         Ok(receipt::beside(
+            project.contract.language,
             &committed,
             json!({"path": formed.path, "pattern": written, "counted": counted}),
             text,
@@ -289,6 +290,11 @@ impl Operate for KnowledgeLesson {
             })?;
         let knowledge = read_knowledge(&formed.text);
         let told = json!({"path": formed.path, "lessons": knowledge.lessons, "ideas": knowledge.ideas, "errors": knowledge.errors});
-        Ok(receipt::beside(&committed, told, ""))
+        Ok(receipt::beside(
+            project.contract.language,
+            &committed,
+            told,
+            "",
+        ))
     }
 }

@@ -1,6 +1,7 @@
 //! The `learn` command: finds a fact in the manuscripts, proposes it for memory, and accepts it.
 
 use clap::Args;
+use quipu_contract::Language;
 use quipu_protocol::{
     AcceptedFact, LearnError, Learned, Project, Wanted, accept_merge, accept_proposal, learn,
     memory_size, merges, proposals, reject_proposal,
@@ -9,7 +10,7 @@ use quipu_text::Level;
 use serde_json::json;
 
 use super::{memory_check, metrics, receipt};
-use crate::answer::{Answer, Failure, count, exit};
+use crate::answer::{Answer, Failure, count, exit, in_language};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -48,23 +49,32 @@ impl Operate for Learn {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
-        let lease = session.lease.clone();
+        let (lease, language) = (session.lease.clone(), project.contract.language);
         if self.list {
             let waiting = proposals(&project, &session.actor)?;
             let text: String = waiting
                 .iter()
                 .map(|one| format!("{}  {}\n    {}\n", one.id, one.to, one.entry))
                 .collect();
-            return Ok(Answer::new(json!({"proposals": waiting}), text)
-                .say(count(waiting.len(), "fact") + " to accept or reject"));
+            return Ok(
+                Answer::new(json!({"proposals": waiting}), text).say(in_language(
+                    language,
+                    count(waiting.len(), "fact") + " to accept or reject",
+                    format!("{} 条事实待接受或拒绝", waiting.len()),
+                )),
+            );
         }
         if self.merges {
             return list_merges(&project, session);
         }
         if let Some(id) = self.accept.as_ref().filter(|id| id.starts_with('m')) {
             let (merge, receipt) = accept_merge(&project, &session.actor, id, lease)?;
-            let told = receipt::answer(&receipt);
-            let text = format!("dropped {}: {}  ({})\n", merge.owner, merge.text, merge.at);
+            let told = receipt::answer(project.contract.language, &receipt);
+            let dropped = in_language(language, "dropped", "已删去");
+            let text = format!(
+                "{dropped} {}: {}  ({})\n",
+                merge.owner, merge.text, merge.at
+            );
             return Ok(Answer {
                 talk: told.talk,
                 ..Answer::new(json!({"dropped": merge, "receipt": told.json}), text)
@@ -72,14 +82,18 @@ impl Operate for Learn {
         }
         if let Some(id) = &self.accept {
             let (accepted, receipt) = accept_proposal(&project, &session.actor, id, lease)?;
-            let told = receipt::answer(&receipt);
+            let told = receipt::answer(project.contract.language, &receipt);
             let told = memory_check::with_notes(told, &project, &session.actor, &receipt);
             let AcceptedFact { proposal, closed } = accepted;
             let mut text = format!("{} ← {}\n", proposal.to, proposal.entry);
             for old in &closed {
-                let of = old.of.as_ref().map(|of| format!(" in {of}"));
-                let (of, text_now) = (of.unwrap_or_default(), &old.text);
-                text.push_str(&format!("closed{of}: {text_now}\n"));
+                let text_now = &old.text;
+                text.push_str(&match (language, &old.of) {
+                    (Language::En, None) => format!("closed: {text_now}\n"),
+                    (Language::En, Some(of)) => format!("closed in {of}: {text_now}\n"),
+                    (Language::Zh, None) => format!("已终止：{text_now}\n"),
+                    (Language::Zh, Some(of)) => format!("已终止（{of}）：{text_now}\n"),
+                });
             }
             let json = json!({"accepted": proposal, "closed": closed, "receipt": told.json});
             return Ok(Answer {
@@ -89,12 +103,16 @@ impl Operate for Learn {
         }
         if let Some(id) = &self.reject {
             let (proposal, receipt) = reject_proposal(&project, &session.actor, id, lease)?;
-            let told = receipt::answer(&receipt);
+            let told = receipt::answer(project.contract.language, &receipt);
             return Ok(Answer {
                 talk: told.talk,
                 ..Answer::new(
                     json!({"rejected": proposal}),
-                    format!("rejected {}\n", proposal.entry),
+                    format!(
+                        "{} {}\n",
+                        in_language(language, "rejected", "已拒绝"),
+                        proposal.entry
+                    ),
                 )
             });
         }
@@ -117,9 +135,17 @@ impl Operate for Learn {
         match learn(&project, &session.actor, &wanted, lease)? {
             Learned::Known { text, at } => Ok(Answer::new(
                 json!({"tier": "L1", "at": at, "text": text}),
-                format!("memory  {at}  {text}\n"),
+                in_language(
+                    language,
+                    format!("memory  {at}  {text}\n"),
+                    format!("记忆  {at}  {text}\n"),
+                ),
             )
-            .say("memory already has it")),
+            .say(in_language(
+                language,
+                "memory already has it",
+                "记忆里已经有了",
+            ))),
             Learned::Proposed {
                 proposal,
                 sentence,
@@ -127,15 +153,22 @@ impl Operate for Learn {
                 ..
             } => {
                 let text = format!(
-                    "manuscript  {at}  {sentence}\n{}  {}\n    {}\n",
-                    proposal.id, proposal.to, proposal.entry
+                    "{}  {at}  {sentence}\n{}  {}\n    {}\n",
+                    in_language(language, "manuscript", "定稿"),
+                    proposal.id,
+                    proposal.to,
+                    proposal.entry
                 );
                 let answer = Answer::new(
                     json!({"tier": "L2", "at": at, "text": sentence, "proposal": proposal}),
                     text,
                 );
                 Ok(answer
-                    .say("not in memory; found in a manuscript")
+                    .say(in_language(
+                        language,
+                        "not in memory; found in a manuscript",
+                        "记忆里没有；在定稿中找到",
+                    ))
                     .say(format!("quipu learn --accept {}", proposal.id)))
             }
         }
@@ -156,11 +189,17 @@ fn list_merges(project: &Project, session: &Session) -> Result<Answer, Failure> 
     text.push_str(&size.as_ref().map_or_else(String::new, metrics::render_size));
     let mut answer = Answer::new(json!({"merges": found, "memory": size}), text);
     if !found.is_empty() {
-        answer = answer.say(
+        answer = answer.say(in_language(
+            project.contract.language,
             "to drop a line: quipu learn --accept ID; to keep it for good: quipu waive ID --why \"…\"",
-        );
+            "删去一行：quipu learn --accept ID；一直保留：quipu waive ID --why \"…\"",
+        ));
     }
-    Ok(answer.say(count(found.len(), "line") + " to drop"))
+    Ok(answer.say(in_language(
+        project.contract.language,
+        count(found.len(), "line") + " to drop",
+        format!("{} 行可以删去", found.len()),
+    )))
 }
 
 impl From<LearnError> for Failure {

@@ -6,7 +6,7 @@ use quipu_claims::lint;
 use quipu_protocol::{gather, most_links};
 use serde_json::json;
 
-use crate::answer::{Answer, Failure, count, exit};
+use crate::answer::{Answer, Failure, count, exit, in_language};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -34,8 +34,11 @@ impl Operate for Lint {
             .iter()
             .map(|one| format!("{:<7} {}  {}\n", one.rule, one.at, one.what))
             .collect();
-        let mut answer = Answer::new(json!({"lints": found}), text)
-            .say(count(found.len(), "piece") + " of advice");
+        let mut answer = Answer::new(json!({"lints": found}), text).say(in_language(
+            project.contract.language,
+            count(found.len(), "piece") + " of advice",
+            format!("{} 条建议", found.len()),
+        ));
         if !found.is_empty() {
             answer.exit = exit::NO;
         }

@@ -6,7 +6,7 @@ use quipu_protocol::{MemoryChecking, Project, check_changed_memory, check_own_me
 use quipu_store::Receipt;
 use serde_json::json;
 
-use crate::answer::{Answer, Failure, count, exit};
+use crate::answer::{Answer, Failure, count, exit, in_language};
 
 /// The number of findings that a write prints.
 const SHOWN: usize = 3;
@@ -57,25 +57,38 @@ pub fn render(found: &Inconsistency, language: Language) -> String {
 /// Adds what a write of memory contradicts to its answer. A check that fails does not fail the
 /// write, which is saved.
 pub fn with_notes(answer: Answer, project: &Project, actor: &Actor, receipt: &Receipt) -> Answer {
+    let language = project.contract.language;
     let found = match check_changed_memory(project, actor, receipt) {
         Ok(found) => found,
-        Err(error) => return answer.say(format!("memory was not checked: {error}")),
+        Err(error) => {
+            return answer.say(in_language(
+                language,
+                format!("memory was not checked: {error}"),
+                format!("未能检查记忆：{error}"),
+            ));
+        }
     };
     let mut answer = answer;
     if !found.is_empty() && answer.json.is_object() {
         answer.json["memory_conflicts"] = json!(found);
     }
     for one in found.iter().take(SHOWN) {
-        answer = answer.say(format!(
-            "{} contradicts {}: {}  ({})",
-            one.at, one.against, one.why, one.id
+        let (at, against, why, id) = (&one.at, &one.against, &one.why, &one.id);
+        answer = answer.say(in_language(
+            language,
+            format!("{at} contradicts {against}: {why}  ({id})"),
+            format!("{at} 与 {against} 矛盾：{why}  ({id})"),
         ));
     }
     match found.len() {
         0 => answer,
-        all => answer.say(format!(
-            "{} inside memory: quipu check --memory",
-            count(all, "contradiction")
+        all => answer.say(in_language(
+            language,
+            format!(
+                "{} inside memory: quipu check --memory",
+                count(all, "contradiction")
+            ),
+            format!("记忆内部矛盾 {all} 处：quipu check --memory"),
         )),
     }
 }

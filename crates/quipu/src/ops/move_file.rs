@@ -5,7 +5,7 @@ use quipu_protocol::{MoveError, move_file};
 use serde_json::json;
 
 use super::receipt;
-use crate::answer::{Answer, Failure, count, exit};
+use crate::answer::{Answer, Failure, count, exit, in_language};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -35,14 +35,17 @@ impl Operate for Move {
             self.leave,
             session.lease.clone(),
         )?;
-        let told = receipt::answer(&moved.receipt);
+        let told = receipt::answer(project.contract.language, &moved.receipt);
+        let language = project.contract.language;
         let mut text = format!("{old} → {new}\n");
+        let fixed = in_language(language, "fixed ", "已改");
+        let left = in_language(language, "left   ", "未改");
         moved
             .fixed
             .iter()
-            .for_each(|place| text.push_str(&format!("  fixed  {place}\n")));
+            .for_each(|place| text.push_str(&format!("  {fixed} {place}\n")));
         moved.left.iter().for_each(|(path, class)| {
-            text.push_str(&format!("  left    {path} ({})\n", class.as_str()))
+            text.push_str(&format!("  {left} {path} ({})\n", class.as_str()))
         });
         let left: Vec<&String> = moved.left.iter().map(|(path, _)| path).collect();
         let mut answer = Answer::new(
@@ -50,7 +53,12 @@ impl Operate for Move {
             text,
         );
         answer.talk = told.talk;
-        Ok(answer.say(format!("{} fixed", count(moved.fixed.len(), "link"))))
+        let fixed = moved.fixed.len();
+        Ok(answer.say(in_language(
+            language,
+            format!("{} fixed", count(fixed, "link")),
+            format!("改正了 {fixed} 个链接"),
+        )))
     }
 }
 

@@ -57,7 +57,12 @@ impl Entries {
         let text = shown
             .map(|(number, entry)| format!("{number}. {}\n", in_one_line(entry)))
             .collect::<String>();
-        Ok(receipt::with(&receipt, json!({list.key(): entries}), text))
+        Ok(receipt::with(
+            project.contract.language,
+            &receipt,
+            json!({list.key(): entries}),
+            text,
+        ))
     }
 }
 

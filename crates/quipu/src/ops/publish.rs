@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::receipt;
 use crate::agents::Drawing;
-use crate::answer::{Answer, Failure};
+use crate::answer::{Answer, Failure, in_language};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -47,8 +47,11 @@ impl Operate for Publish {
             .map(|remark| json!({"path": remark.path, "line": remark.line, "what": remark.what}))
             .collect();
         let mut answer = match &made.receipt {
-            Some(receipt) => receipt::answer(receipt),
-            None => Answer::new(json!({"unchanged": true}), "unchanged\n"),
+            Some(receipt) => receipt::answer(project.contract.language, receipt),
+            None => Answer::new(
+                json!({"unchanged": true}),
+                format!("{}\n", receipt::unchanged(project.contract.language)),
+            ),
         };
         answer.json["chapters"] = json!(made.chapters);
         answer.json["unfinished"] = json!(made.unfinished);
@@ -57,9 +60,11 @@ impl Operate for Publish {
             answer = answer.say(format!("{}:{}: {}", remark.path, remark.line, remark.what));
         }
         if !made.unfinished.is_empty() {
-            answer = answer.say(format!(
-                "left out because they are not final: {}",
-                made.unfinished.join(", ")
+            let left = made.unfinished.join(", ");
+            answer = answer.say(in_language(
+                project.contract.language,
+                format!("left out because they are not final: {left}"),
+                format!("尚未定稿，故未收入：{left}"),
             ));
         }
         Ok(answer)

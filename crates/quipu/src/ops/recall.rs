@@ -13,7 +13,7 @@ use quipu_recall::{Date, Hit, date_of};
 use quipu_text::json::JsonPointer;
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, Failure, exit};
+use crate::answer::{Answer, Failure, count, exit};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -87,7 +87,7 @@ impl Operate for Recall {
                 .map(|hit| in_text(hit, kind(hit)))
                 .collect::<String>(),
         );
-        told = self.say_coverage(told, &recalled);
+        told = self.say_coverage(project.contract.language, told, &recalled);
         if answer.hits.is_empty() {
             told.exit = exit::NO;
         }
@@ -136,24 +136,36 @@ impl Recall {
         }
     }
 
-    fn say_coverage(&self, mut told: Answer, recalled: &Recalled) -> Answer {
+    fn say_coverage(&self, language: Language, mut told: Answer, recalled: &Recalled) -> Answer {
         let answer = &recalled.answer;
-        let files = if answer.files == 1 { "file" } else { "files" };
-        told = told.say(format!(
-            "searched {} sections of {} {files}, all at their current versions",
-            answer.sections, answer.files
-        ));
+        let (sections, encoded) = (answer.sections, answer.encoded);
+        let files = count(answer.files, "file");
+        told = told.say(match language {
+            Language::En => {
+                format!("searched {sections} sections of {files}, all at their current versions")
+            }
+            Language::Zh => format!(
+                "搜索了 {} 个文件的 {sections} 节，均为最新版本",
+                answer.files
+            ),
+        });
         if !recalled.not_searched.is_empty() {
-            told = told.say(format!(
-                "not searched (larger than 8 MB or not UTF-8): {}",
-                recalled.not_searched.join(", ")
-            ));
+            let left = recalled.not_searched.join(", ");
+            told = told.say(match language {
+                Language::En => format!("not searched (larger than 8 MB or not UTF-8): {left}"),
+                Language::Zh => format!("未搜索（大于 8 MB，或不是 UTF-8）：{left}"),
+            });
         }
-        if !self.no_model && answer.encoded < answer.sections {
-            told = told.say(format!(
-                "{} of them are encoded; to encode the rest: quipu recall QUESTION --complete",
-                answer.encoded
-            ));
+        if !self.no_model && encoded < sections {
+            told = told.say(match language {
+                Language::En => format!(
+                    "{encoded} of them are encoded; to encode the rest: quipu recall QUESTION \
+                     --complete"
+                ),
+                Language::Zh => {
+                    format!("其中 {encoded} 节已编码；编码其余各节：quipu recall 问题 --complete")
+                }
+            });
         }
         told
     }

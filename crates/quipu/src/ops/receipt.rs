@@ -11,9 +11,14 @@ use crate::shell_word::shell_word;
 const CONFLICTS_SHOWN: usize = 8;
 
 /// Returns data with the receipt beside it.
-pub fn with(receipt: &Receipt, mut json: serde_json::Value, text: impl Into<String>) -> Answer {
+pub fn with(
+    language: Language,
+    receipt: &Receipt,
+    mut json: serde_json::Value,
+    text: impl Into<String>,
+) -> Answer {
     json["receipt"] = serde_json::json!(receipt);
-    let told = answer(receipt);
+    let told = answer(language, receipt);
     Answer {
         json,
         text: text.into(),
@@ -21,38 +26,73 @@ pub fn with(receipt: &Receipt, mut json: serde_json::Value, text: impl Into<Stri
     }
 }
 
-pub fn answer(receipt: &Receipt) -> Answer {
+pub fn answer(language: Language, receipt: &Receipt) -> Answer {
+    let zh = language == Language::Zh;
     let mut text = String::new();
     if receipt.unchanged {
-        text.push_str("unchanged\n");
+        text.push_str(&format!("{}\n", unchanged(language)));
     }
+    let removed = if zh { "已移除" } else { "removed" };
     for (path, version) in &receipt.versions {
-        let now = version
-            .if_any()
-            .map_or("removed", |version| version.as_str());
+        let now = version.if_any().map_or(removed, |version| version.as_str());
         text.push_str(&format!("{path} {now}\n"));
     }
     let mut answer = Answer::new(serde_json::json!(receipt), text);
     for adopted in &receipt.adopted {
-        answer = answer.say(format!(
-            "adopted {} ({} outside Quipu)",
-            adopted.path, adopted.how
-        ));
+        answer = answer.say(adoption(language, &adopted.path, adopted.how));
     }
     for path in &receipt.merged {
-        answer = answer.say(format!(
-            "{path} had changed since it was read: merged by section and key"
-        ));
+        answer = answer.say(match language {
+            Language::En => {
+                format!("{path} had changed since it was read: merged by section and key")
+            }
+            Language::Zh => format!("{path} 读取之后有改动：已按小节与键合并"),
+        });
     }
     if receipt.repeated {
-        answer = answer.say(format!(
-            "already saved as @{}, with the same key",
-            receipt.seq
-        ));
+        answer = answer.say(match language {
+            Language::En => format!("already saved as @{}, with the same key", receipt.seq),
+            Language::Zh => format!("此前已用同一个键保存为 @{}", receipt.seq),
+        });
     } else if !receipt.unchanged {
-        answer = answer.say(format!("saved as @{}", receipt.seq));
+        answer = answer.say(saved(language, receipt.seq));
     }
     answer
+}
+
+/// Says in which commit a change was saved.
+pub fn saved(language: Language, seq: u64) -> String {
+    match language {
+        Language::En => format!("saved as @{seq}"),
+        Language::Zh => format!("已保存为 @{seq}"),
+    }
+}
+
+/// Says that nothing changed.
+pub fn unchanged(language: Language) -> &'static str {
+    match language {
+        Language::En => "unchanged",
+        Language::Zh => "没有改动",
+    }
+}
+
+/// Says that an external edit was adopted.
+fn adoption(language: Language, path: &str, how: &str) -> String {
+    match language {
+        Language::En => format!("adopted {path} ({how} outside Quipu)"),
+        Language::Zh => format!("已收入 {path}（在 Quipu 之外{}）", how_in(language, how)),
+    }
+}
+
+/// How an external edit changed a file: `grew`, `changed`, `new` or `removed`.
+pub fn how_in<'w>(language: Language, how: &'w str) -> &'w str {
+    match (language, how) {
+        (Language::En, how) => how,
+        (Language::Zh, "grew") => "追加",
+        (Language::Zh, "new") => "新建",
+        (Language::Zh, "removed") => "删除",
+        (Language::Zh, _) => "改动",
+    }
 }
 
 /// Adds a warning for each open conflict of the written files. The change was accepted: a contract
@@ -80,10 +120,11 @@ pub fn with_open_conflicts(
         ));
     }
     if open.len() > CONFLICTS_SHOWN {
-        answer = answer.say(format!(
-            "… and {} more conflicts",
-            open.len() - CONFLICTS_SHOWN
-        ));
+        let more = open.len() - CONFLICTS_SHOWN;
+        answer = answer.say(match project.contract.language {
+            Language::En => format!("… and {more} more conflicts"),
+            Language::Zh => format!("……另有 {more} 处冲突"),
+        });
     }
     if !open.is_empty() {
         answer.json["open_conflicts"] = serde_json::json!(open);
@@ -112,12 +153,17 @@ pub fn remedy(conflict: &Blocking, language: Language) -> String {
 }
 
 /// Returns a receipt beside other data and text.
-pub fn beside(receipt: &Receipt, mut json: serde_json::Value, text: impl Into<String>) -> Answer {
-    let mut told = answer(receipt);
+pub fn beside(
+    language: Language,
+    receipt: &Receipt,
+    mut json: serde_json::Value,
+    text: impl Into<String>,
+) -> Answer {
+    let mut told = answer(language, receipt);
     json["receipt"] = std::mem::take(&mut told.json);
     (told.json, told.text) = (json, text.into());
     if receipt.unchanged {
-        told.say("unchanged")
+        told.say(unchanged(language))
     } else {
         told
     }

@@ -5,7 +5,7 @@ use quipu_protocol::may_expect;
 use quipu_store::{Change, Expect, Op, Version};
 
 use super::receipt;
-use crate::answer::{Answer, Failure};
+use crate::answer::{Answer, Failure, in_language};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -35,6 +35,12 @@ impl Operate for Remove {
         (change.why, change.lease) = (self.why, session.lease.clone());
         may_expect(&project, &change)?;
         let receipt = project.validate(change)?.publish()?;
-        Ok(receipt::answer(&receipt).say(format!("quipu restore {} restores it", self.path)))
+        let language = project.contract.language;
+        let command = format!("quipu restore {}", self.path);
+        Ok(receipt::answer(language, &receipt).say(in_language(
+            language,
+            format!("{command} restores it"),
+            format!("{command} 可恢复"),
+        )))
     }
 }

@@ -6,7 +6,7 @@ use quipu_protocol::{ReadError, is_of_faulty_rules, may_restore};
 use quipu_store::{At, Change, StoreError};
 
 use super::receipt;
-use crate::answer::{Answer, Failure, exit};
+use crate::answer::{Answer, Failure, exit, in_language};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -74,7 +74,7 @@ impl Operate for Restore {
             change = project.store.restoring(change, path, at.as_ref())?;
         }
         let done = project.validate(change)?.publish()?;
-        let answer = receipt::answer(&done);
+        let answer = receipt::answer(project.contract.language, &done);
         // Only if an older version exists that may be restored.
         let may_go_back = matches!(
             project.contract.class(&path),
@@ -86,9 +86,14 @@ impl Operate for Restore {
             && may_go_back
             && project.store.events(&path)?.len() > 1;
         Ok(if is_newest {
-            answer.say(format!(
-                "it has not changed since it was last written; quipu restore \
-                {path} --at ~1 restores the version before"
+            let command = format!("quipu restore {path} --at ~1");
+            answer.say(in_language(
+                project.contract.language,
+                format!(
+                    "it has not changed since it was last written; {command} restores the \
+                     version before"
+                ),
+                format!("自上次写入以来没有改动；{command} 恢复前一个版本"),
             ))
         } else {
             answer

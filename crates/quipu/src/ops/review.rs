@@ -105,7 +105,10 @@ impl Operate for ReviewRevise {
             named(&revised.kept)
         );
         let data = json!({"round": revised.round, "again": revised.again, "kept": revised.kept});
-        Ok(receipt::with(&revised.receipt, data, text).say("to continue: quipu run --by NAME"))
+        Ok(
+            receipt::with(project.contract.language, &revised.receipt, data, text)
+                .say("to continue: quipu run --by NAME"),
+        )
     }
 }
 
@@ -121,7 +124,7 @@ impl Operate for ReviewLetter {
         session.actor.may(Privilege::SeeAll)?;
         let project = session.project()?;
         let (receipt, _) = write_letter(&project)?;
-        Ok(receipt::answer(&receipt))
+        Ok(receipt::answer(project.contract.language, &receipt))
     }
 }
 

@@ -5,7 +5,7 @@ use quipu_protocol::{Grown, GrowthError, split_page};
 use serde_json::json;
 
 use super::receipt;
-use crate::answer::{Answer, Failure, count, exit};
+use crate::answer::{Answer, Failure, count, exit, in_language};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -37,35 +37,50 @@ impl Operate for Split {
                 bound,
                 variable,
             } => {
-                let may = bound.map_or(
-                    format!("has no limit (set it in quipu.toml under [vars]: {variable} = \"…\")"),
-                    |b| format!("may have {b}"),
-                );
+                let set = format!("{variable} = \"…\"");
+                let (en, zh) = match bound {
+                    Some(bound) => (format!("may have {bound}"), format!("上限 {bound}")),
+                    None => (
+                        format!("has no limit (set it in quipu.toml under [vars]: {set})"),
+                        format!("没有上限（在 quipu.toml 的 [vars] 下设定：{set}）"),
+                    ),
+                };
                 Ok(Answer::new(
                     json!({"split": false, "tokens": tokens, "bound": bound}),
                     "",
                 )
-                .say(format!("{path} has {tokens} tokens and {may}")))
+                .say(in_language(
+                    project.contract.language,
+                    format!("{path} has {tokens} tokens and {en}"),
+                    format!("{path} 有 {tokens} 个词元，{zh}"),
+                )))
             }
             Grown::Split {
                 receipt,
                 created,
                 fixed,
             } => {
-                let told = receipt::answer(&receipt);
+                let language = project.contract.language;
+                let told = receipt::answer(language, &receipt);
+                let made = in_language(language, "created", "新建");
+                let mended = in_language(language, "fixed ", "已改");
                 let mut text: String = created
                     .iter()
-                    .map(|path| format!("created {path}\n"))
+                    .map(|path| format!("{made} {path}\n"))
                     .collect();
                 fixed
                     .iter()
-                    .for_each(|place| text.push_str(&format!("fixed  {place}\n")));
+                    .for_each(|place| text.push_str(&format!("{mended} {place}\n")));
                 let mut answer = Answer::new(
                     json!({"split": true, "created": created, "fixed": fixed, "receipt": told.json}),
                     text,
                 );
                 answer.talk = told.talk;
-                Ok(answer.say(format!("{} fixed", count(fixed.len(), "link"))))
+                Ok(answer.say(in_language(
+                    language,
+                    format!("{} fixed", count(fixed.len(), "link")),
+                    format!("改正了 {} 个链接", fixed.len()),
+                )))
             }
         }
     }

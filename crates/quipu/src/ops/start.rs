@@ -6,7 +6,7 @@ use quipu_protocol::{Library, StartRequest, Surroundings, find_delegation, look_
 use serde_json::json;
 
 use super::view_arguments::parse_tokens;
-use crate::answer::{Answer, Failure};
+use crate::answer::{Answer, Failure, in_language};
 use crate::integrate::notices;
 use crate::session::Session;
 use crate::table::Operate;
@@ -66,6 +66,7 @@ impl Operate for Start {
             caller: session.caller(),
         };
         let awake = start(&project, &session.actor, &request)?;
+        let language = project.contract.language;
         let mut answer = Answer::new(json!(awake), awake.text.clone());
         if let Some(least) = awake.least {
             answer = answer.say(format!(
@@ -74,13 +75,23 @@ impl Operate for Start {
             ));
         }
         if !awake.created.is_empty() {
-            answer = answer.say(format!("created: {}", awake.created.join(" ")));
+            let created = awake.created.join(" ");
+            answer = answer.say(in_language(
+                language,
+                format!("created: {created}"),
+                format!("已建立：{created}"),
+            ));
         }
         if let Some(behind) = behind {
             answer = answer.say(behind);
         }
         if let Some(begun) = awake.session.as_ref().filter(|_| !awake.continues) {
-            answer = answer.say(format!("session {} of {}", begun.id, begun.who));
+            let (id, who) = (&begun.id, &begun.who);
+            answer = answer.say(in_language(
+                language,
+                format!("session {id} of {who}"),
+                format!("{who} 的会话 {id}"),
+            ));
         }
         Ok(answer)
     }

@@ -55,13 +55,16 @@ impl Operate for StateSet {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let value = parse_value(&self.value);
-        Ok(receipt::answer(&set_state(
-            &project,
-            &session.actor,
-            session.lease.as_ref(),
-            &self.pointer,
-            &value,
-        )?))
+        Ok(receipt::answer(
+            project.contract.language,
+            &set_state(
+                &project,
+                &session.actor,
+                session.lease.as_ref(),
+                &self.pointer,
+                &value,
+            )?,
+        ))
     }
 }
 
@@ -89,11 +92,9 @@ impl Operate for StateMerge {
                 "quipu state merge --text '{\"phase\": \"testing\"}'",
             )
         })?;
-        Ok(receipt::answer(&merge_state(
-            &project,
-            &session.actor,
-            session.lease.as_ref(),
-            &patch,
-        )?))
+        Ok(receipt::answer(
+            project.contract.language,
+            &merge_state(&project, &session.actor, session.lease.as_ref(), &patch)?,
+        ))
     }
 }

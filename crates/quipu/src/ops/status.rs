@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use quipu_contract::{Actor, in_one_line};
+use quipu_contract::{Actor, Language, in_one_line};
 use quipu_protocol::flow::{FlowCache, flow_now};
 use quipu_protocol::{Project, ReadScope, conflicts_in_progress, refresh_index};
 use quipu_store::{
@@ -158,11 +158,11 @@ impl Report {
         let counted: Vec<String> = classes
             .map(|(class, count)| format!("{count} {class}"))
             .collect();
-        text.push_str(&format!(
-            "{} under the contract: {}\n",
-            count(self.scan.files.len(), "file"),
-            counted.join(", ")
-        ));
+        let (files, counted) = (self.scan.files.len(), counted.join(", "));
+        text.push_str(&match project.contract.language {
+            Language::En => format!("{} under the contract: {counted}\n", count(files, "file")),
+            Language::Zh => format!("合约之内有 {files} 个文件：{counted}\n"),
+        });
         text
     }
 

@@ -91,6 +91,7 @@ impl Operate for TaskStart {
         let task = read_task(&formed.text).unwrap_or_default();
         let text = format!("{}{}", render_task(&task), render_matches(&matches));
         Ok(receipt::beside(
+            project.contract.language,
             &committed,
             json!({"path": formed.path, "task": task, "matches": matches}),
             text,
@@ -231,6 +232,7 @@ impl Operate for TaskTodo {
         let task = read_task(&formed.text).unwrap_or_default();
         let text = render_plan(&task);
         Ok(receipt::beside(
+            project.contract.language,
             &committed,
             json!({"path": formed.path, "todos": task.todos}),
             text,
@@ -257,6 +259,7 @@ impl Operate for TaskNote {
                 Ok(note(text, language, &self.text)?)
             })?;
         Ok(receipt::beside(
+            project.contract.language,
             &committed,
             json!({"path": formed.path}),
             "",

@@ -7,7 +7,7 @@ use quipu_claims::{read_tension, render_bars, render_tension_svg};
 use quipu_protocol::{gather, last_chapter};
 use serde_json::json;
 
-use crate::answer::{Answer, Failure, count};
+use crate::answer::{Answer, Failure, count, in_language};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -70,7 +70,12 @@ impl Operate for Tension {
                 json!({"target": one.target, "level": one.level.name(), "threshold": one.threshold, "curve": curve, "gives_way": one.breaks(), "presses": one.presses})
             })
             .collect();
-        Ok(Answer::new(json!({"last": last, "tension": told}), text)
-            .say(format!("{} under pressure", count(tension.len(), "fact"))))
+        Ok(
+            Answer::new(json!({"last": last, "tension": told}), text).say(in_language(
+                project.contract.language,
+                format!("{} under pressure", count(tension.len(), "fact")),
+                format!("受压的事实 {} 条", tension.len()),
+            )),
+        )
     }
 }

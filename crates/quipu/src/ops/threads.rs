@@ -2,10 +2,11 @@
 
 use clap::Args;
 use quipu_claims::{Memory, Standing, Thread, chapter_number};
+use quipu_contract::Language;
 use quipu_protocol::{gather, last_chapter};
 use serde_json::json;
 
-use crate::answer::{Answer, Failure, count};
+use crate::answer::{Answer, Failure, count, in_language};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -46,7 +47,9 @@ impl Operate for Threads {
         threads.sort_by_key(|(standing, thread)| (*standing, thread.at.clone()));
         let mut text = String::new();
         for (standing, thread) in &threads {
-            let say = |name: &str, value: &Option<String>| {
+            let language = project.contract.language;
+            let say = |en: &str, zh: &str, value: &Option<String>| {
+                let name = in_language(language, en, zh);
                 value
                     .as_ref()
                     .map(|value| format!("  {name} {value}"))
@@ -54,11 +57,21 @@ impl Operate for Threads {
             };
             text.push_str(&format!(
                 "{:<8} {}{}{}{}\n",
-                standing.as_str(),
+                in_language(
+                    language,
+                    standing.as_str(),
+                    match standing {
+                        Standing::Overdue => "已逾期",
+                        Standing::Due => "该收了",
+                        Standing::Open => "未收",
+                        Standing::Ahead => "未到",
+                        Standing::Closed => "已收",
+                    }
+                ),
                 thread.name,
-                say("planted", &thread.planted),
-                say("due", &thread.due),
-                say("closed", &thread.closed)
+                say("planted", "埋于", &thread.planted),
+                say("due", "应收于", &thread.due),
+                say("closed", "收于", &thread.closed)
             ));
             if let (true, Some(promise)) = (*standing != Standing::Closed, &thread.promise) {
                 text.push_str(&format!("         {promise}  ({})\n", thread.at));
@@ -72,12 +85,18 @@ impl Operate for Threads {
             .iter()
             .map(|(standing, thread)| json!({"standing": standing, "thread": thread}))
             .collect();
-        let when = at.map(|at| format!(" at ch{at:02}")).unwrap_or_default();
-        Ok(
-            Answer::new(json!({"at": at, "threads": told}), text).say(format!(
-                "{}{when}, {overdue} overdue",
-                count(threads.len(), "thread")
-            )),
-        )
+        let number = threads.len();
+        let said = match (project.contract.language, at) {
+            (Language::En, None) => format!("{}, {overdue} overdue", count(number, "thread")),
+            (Language::En, Some(at)) => {
+                let threads = count(number, "thread");
+                format!("{threads} at ch{at:02}, {overdue} overdue")
+            }
+            (Language::Zh, None) => format!("伏笔 {number} 条，逾期 {overdue} 条"),
+            (Language::Zh, Some(at)) => {
+                format!("至 ch{at:02}：伏笔 {number} 条，逾期 {overdue} 条")
+            }
+        };
+        Ok(Answer::new(json!({"at": at, "threads": told}), text).say(said))
     }
 }

@@ -1,7 +1,7 @@
 //! The `todo` commands: add, move, list and review todos.
 
 use clap::Args;
-use quipu_contract::{Form, in_one_line};
+use quipu_contract::{Form, Language, in_one_line};
 use quipu_protocol::{LATER, Move, NewTodo, Priority, Status, Todo, TodoEdit, Todos};
 use quipu_protocol::{add_todo, edit_todo, load_todos, move_todo, review_todos, short_name};
 use serde_json::json;
@@ -76,6 +76,7 @@ impl Operate for TodoAdd {
         let added = list.todos.iter().find(|todo| todo.id == id);
         let saved = added.map(|todo| line(&list, todo));
         Ok(receipt::with(
+            project.contract.language,
             &receipt,
             json!({"id": id, "short": short, "saved": saved}),
             short,
@@ -88,6 +89,7 @@ fn moved(session: &Session, id: &str, step: &Move) -> Result<Answer, Failure> {
     let (todo, receipt) = move_todo(&project, &session.actor, session.lease.as_ref(), id, step)?;
     let list = load_todos(&project, &session.actor)?;
     Ok(receipt::with(
+        project.contract.language,
         &receipt,
         json!({"todo": todo}),
         line(&list, &todo),
@@ -120,6 +122,7 @@ impl Operate for TodoChange {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.project()?;
         let priority = self.priority.as_deref().and_then(Priority::parse);
+        let note = self.note.clone();
         let edit = TodoEdit {
             title: self.title,
             description: self.description,
@@ -134,10 +137,12 @@ impl Operate for TodoChange {
             &edit,
         )?;
         let list = load_todos(&project, &session.actor)?;
+        let note = note.map(|note| format!("\n  + {}", in_one_line(note.trim())));
         Ok(receipt::with(
+            project.contract.language,
             &receipt,
             json!({"todo": todo}),
-            line(&list, &todo),
+            line(&list, &todo) + &note.unwrap_or_default(),
         ))
     }
 }
@@ -284,7 +289,10 @@ impl Operate for TodoList {
         });
         let answer = Answer::new(json, text);
         let answer = if shown.is_empty() {
-            answer.say("no todos")
+            answer.say(match project.contract.language {
+                Language::En => "no todos",
+                Language::Zh => "没有待办",
+            })
         } else {
             answer
         };
@@ -343,6 +351,7 @@ impl Operate for TodoReview {
             .map(|t| line(&list, t) + "\n")
             .collect::<String>();
         Ok(receipt::with(
+            project.contract.language,
             &receipt,
             json!({"open": list.open(), "last_review": list.last_review}),
             text,

@@ -56,13 +56,10 @@ impl Operate for Waive {
         let (id, why) = (self.id.unwrap_or_default(), self.why.unwrap_or_default());
         let lease = session.lease.clone();
         if self.revoke {
-            return Ok(receipt::answer(&revoke_waiver(
-                &project,
-                &session.actor,
-                &id,
-                &why,
-                lease,
-            )?));
+            return Ok(receipt::answer(
+                project.contract.language,
+                &revoke_waiver(&project, &session.actor, &id, &why, lease)?,
+            ));
         }
         let about = match &self.within {
             None => String::new(),
@@ -85,13 +82,9 @@ impl Operate for Waive {
                 found
             }
         };
-        Ok(receipt::answer(&waive(
-            &project,
-            &session.actor,
-            &id,
-            &why,
-            &about,
-            lease,
-        )?))
+        Ok(receipt::answer(
+            project.contract.language,
+            &waive(&project, &session.actor, &id, &why, &about, lease)?,
+        ))
     }
 }

@@ -117,7 +117,12 @@ impl Operate for WorldSet {
             || format!("{}: {}\n", self.key, self.value),
             |old| format!("{}: {} (was {old})\n", self.key, self.value),
         );
-        Ok(receipt::beside(&committed, told, text))
+        Ok(receipt::beside(
+            project.contract.language,
+            &committed,
+            told,
+            text,
+        ))
     }
 }
 
@@ -142,6 +147,7 @@ impl Operate for WorldNote {
                 Ok(add_note(text, &self.section, &self.text)?)
             })?;
         Ok(receipt::beside(
+            project.contract.language,
             &committed,
             json!({"path": formed.path, "section": self.section}),
             "",

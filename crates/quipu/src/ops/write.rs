@@ -75,7 +75,7 @@ impl Operate for Write {
             &project,
             &session.actor,
             &[written],
-            receipt::answer(&receipt),
+            receipt::answer(project.contract.language, &receipt),
         );
         Ok(memory_check::with_notes(
             answer,

@@ -19,7 +19,7 @@ use crate::project::forms::{list_form, resolve_form};
 use crate::project::ids::short_name;
 use crate::project::open::Project;
 use crate::session::error::WorkError;
-use crate::session::todos::{Todo, hanging, parse_todos};
+use crate::session::todos::{Todo, parse_todos, unsettled};
 use crate::worldlog::{Lack, read_task};
 
 /// A missing item and the command that supplies it.
@@ -202,7 +202,7 @@ fn fault(
                 return Ok(None);
             };
             let todos = parse_todos(&path, &text)?;
-            let open: Vec<String> = hanging(&todos, draft.actor)
+            let open: Vec<String> = unsettled(draft, closing, &path, &todos)?
                 .iter()
                 .map(|t| format!("{} {}", t.id, t.title))
                 .collect();
@@ -317,14 +317,15 @@ fn supply_lines(
             };
             let todos = parse_todos(&path, &text)?;
             let ids = || todos.todos.iter().map(|t| t.id.as_str());
-            let open: Vec<String> = hanging(&todos, draft.actor)
+            let open: Vec<String> = unsettled(draft, closing, &path, &todos)?
                 .iter()
                 .map(|t| short_name(ids(), &t.id).to_owned())
                 .collect();
             let flags = open.iter().map(|id| format!("--leave {id}")).collect();
+            let leave = if zh { "保留" } else { "leave" };
             said(
                 if zh { "待办" } else { "Todos" },
-                open.iter().map(|id| format!("leave {id}")).collect(),
+                open.iter().map(|id| format!("{leave} {id}")).collect(),
                 flags,
             )
         }

@@ -4,13 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use quipu_contract::{Actor, Form};
+use quipu_contract::{Actor, Form, ProjectPath};
 use serde::{Deserialize, Serialize};
 
 use super::list::{NewTodo, Status, Todo, Todos, parse_todos};
-use super::moves::{Move, draft_move, draft_new, draft_review};
+use super::moves::{Move, draft_move, draft_new, draft_note, draft_review};
 use crate::files::edit::Draft;
 use crate::project::forms::{label, resolve_form};
+use crate::project::ids::find_name;
 use crate::session::error::WorkError;
 use crate::session::finish::{Closing, Closure};
 
@@ -20,12 +21,12 @@ use crate::session::finish::{Closing, Closure};
 pub struct TodoMoves {
     pub done: Vec<String>,
     pub cancel: Vec<String>,
-    /// Left unchanged for the next session.
+    /// Left in progress, with their owners, for the next session.
     pub leave: Vec<String>,
     /// Begun, and continued in the next session.
     pub start: Vec<String>,
     pub unblock: Vec<String>,
-    /// Comments on completed or cancelled todos, by id.
+    /// Comments on todos that are named here, by id.
     pub comments: BTreeMap<String, String>,
     pub block: Vec<TodoBlock>,
     pub add: Vec<NewTodo>,
@@ -52,6 +53,28 @@ pub(crate) fn hanging<'t>(todos: &'t Todos, actor: &Actor) -> Vec<&'t Todo> {
     let is_mine =
         |t: &&Todo| t.status == Status::InProgress && t.assignee.as_deref() == Some(mine.as_str());
     todos.todos.iter().filter(is_mine).collect()
+}
+
+/// This actor's todos in progress that a finish has to settle: those that it does not leave, if the
+/// list changed since the session began. Todos that an earlier finish left are not asked for again
+/// by a session that changes none.
+pub(crate) fn unsettled<'t>(
+    draft: &Draft<'_>,
+    closing: &Closing<'_>,
+    path: &ProjectPath,
+    todos: &'t Todos,
+) -> Result<Vec<&'t Todo>, WorkError> {
+    if closing.session.is_some() && !closing.has_changed(draft, path)? {
+        return Ok(Vec::new());
+    }
+    let said = &closing.material.todos;
+    let ids = || todos.todos.iter().map(|todo| todo.id.as_str());
+    let kept: Vec<&str> = (said.leave.iter().chain(&said.start))
+        .filter_map(|id| find_name(ids(), id))
+        .collect();
+    let mut open = hanging(todos, draft.actor);
+    open.retain(|todo| !kept.contains(&todo.id.as_str()));
+    Ok(open)
 }
 
 /// Whether a todo already has the status that a step leads to. A finish may repeat steps of the
@@ -108,6 +131,13 @@ pub(crate) fn close_todos(
         let todos = parse_todos(&path, &draft.text(&path)?)?;
         if !is_there_already(todos.find(id, draft.project.contract.language)?, &step) {
             draft_move(draft, &path, id, &step)?;
+        }
+    }
+    // A comment on a completed or cancelled todo is part of its step.
+    let others = [&said.start, &said.leave, &said.unblock];
+    for id in others.into_iter().flatten() {
+        if let Some(note) = comment(id) {
+            draft_note(draft, &path, id, &note)?;
         }
     }
     if let Some(why) = &closing.abandoned {

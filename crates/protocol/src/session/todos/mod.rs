@@ -6,7 +6,7 @@ mod list;
 mod moves;
 
 pub use closing::{TodoBlock, TodoMoves};
-pub(crate) use closing::{close_todos, hanging};
+pub(crate) use closing::{close_todos, hanging, unsettled};
 pub use edit::{TodoEdit, edit_todo};
 pub(crate) use list::is_review_due;
 pub use list::{LATER, NewTodo, Priority, Status, Todo, Todos, load_todos, parse_todos};

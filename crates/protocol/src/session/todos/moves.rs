@@ -31,7 +31,7 @@ pub enum Move {
     Cancel {
         reason: Option<String>,
     },
-    /// Stays in progress but is unassigned, for the next session.
+    /// Stays in progress with its owner, for the next session.
     Leave,
 }
 
@@ -325,11 +325,9 @@ pub(super) fn draft_move(
                 )?;
             }
         }
-        Move::Leave => set("assignee", Value::Null)?,
         Move::Done { .. } => set("completed_at", moment.clone().into())?,
-        Move::Unblock => {}
         Move::Block { by, .. } if !by.is_empty() => set("blocked_by", by.clone().into())?,
-        Move::Block { .. } | Move::Cancel { .. } => {}
+        Move::Leave | Move::Unblock | Move::Block { .. } | Move::Cancel { .. } => {}
     }
     if todo.status == Status::Blocked && !todo.blocked_by.is_empty() {
         set("blocked_by", json!([]))?;
@@ -342,10 +340,17 @@ pub(super) fn draft_move(
                 format!("quipu todo block {} --reason \"…\"", todo.id),
             ));
         }
-        Move::Block { reason, .. } => Some(reason),
-        Move::Done { note } => note.as_ref(),
-        Move::Cancel { reason } => reason.as_ref(),
-        _ => None,
+        Move::Block { reason, .. } => Some(reason.clone()),
+        Move::Done { note } => note.clone(),
+        Move::Cancel { reason } => reason.clone(),
+        Move::Start => earlier_owner(&todo, draft.actor).map(|owner| {
+            in_language(
+                language,
+                format!("taken over from {owner}"),
+                format!("接手自 {owner}"),
+            )
+        }),
+        Move::Leave | Move::Unblock => None,
     };
     if let Some(note) = note {
         let line = format!(
@@ -382,6 +387,29 @@ pub(super) fn draft_move(
         drop_next_steps(draft, &[moved.id.as_str(), short], &moved.title)?;
     }
     Ok(moved)
+}
+
+/// The owner whom somebody else replaces by starting a todo.
+fn earlier_owner<'t>(todo: &'t Todo, actor: &Actor) -> Option<&'t str> {
+    let owner = todo.assignee.as_deref().unwrap_or_default();
+    (!owner.is_empty() && owner != label(actor)).then_some(owner)
+}
+
+/// Adds a dated note to a todo, whatever its status is.
+pub(super) fn draft_note(
+    draft: &mut Draft<'_>,
+    path: &ProjectPath,
+    asked: &str,
+    note: &str,
+) -> Result<(), WorkError> {
+    let text = draft.text(path)?;
+    let language = draft.project.contract.language;
+    let index = parse_todos(path, &text)?.find(asked, language)?.index;
+    let moment = render_moment(now(&draft.project.store));
+    let at = pointer(&["todos"]).child(index).child("notes");
+    let line = format!("{} {}", &moment[..10], note.trim());
+    let text = add_note(&text, &at, &line).map_err(WorkError::in_file(path))?;
+    draft.replace(path, text)
 }
 
 pub(super) fn draft_review(draft: &mut Draft<'_>, path: &ProjectPath) -> Result<(), WorkError> {

@@ -195,14 +195,7 @@ impl Reader<'_> {
         } else {
             open.join("; ")
         };
-        let word = match verb {
-            Verb::Done => "done",
-            Verb::Start => "start",
-            Verb::Block => "block",
-            Verb::Unblock => "unblock",
-            Verb::Cancel => "cancel",
-            Verb::Leave => "leave",
-        };
+        let word = verb.word(self.language);
         let near = ids().find(|id| strsim::damerau_levenshtein(short_name(ids(), id), named) <= 2);
         let near = near.or_else(|| {
             self.todos

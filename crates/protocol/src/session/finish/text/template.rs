@@ -64,16 +64,12 @@ fn todo_lines(project: &Project, actor: &Actor, zh: bool) -> String {
     let list = load_todos(project, actor).unwrap_or_default();
     let ids = || list.todos.iter().map(|t| t.id.as_str());
     let line = |todo: &&crate::session::todos::Todo| {
-        let rest = if zh {
-            "或 done；block ID：原因"
+        let (id, title) = (short_name(ids(), &todo.id), todo.title.replace("--", "—"));
+        if zh {
+            format!("- 保留 {id} <!-- {title}；或：完成 ID；阻塞 ID：原因 -->")
         } else {
-            "or: done; block ID: reason"
-        };
-        format!(
-            "- leave {} <!-- {}; {rest} -->",
-            short_name(ids(), &todo.id),
-            todo.title.replace("--", "—")
-        )
+            format!("- leave {id} <!-- {title}; or: done; block ID: reason -->")
+        }
     };
     let mut lines: Vec<String> = hanging(&list, actor).iter().map(line).collect();
     if lines.is_empty() {

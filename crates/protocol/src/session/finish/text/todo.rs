@@ -2,6 +2,8 @@
 //!
 //! Lines with an unknown id are refused instead of being added as new todos.
 
+use quipu_contract::Language;
+
 use super::blocks::Item;
 use super::none::normalised;
 use super::{Reader, say};
@@ -18,6 +20,24 @@ pub(super) enum Verb {
     Unblock,
     Cancel,
     Leave,
+}
+
+impl Verb {
+    /// The word that templates show.
+    pub(super) const fn word(self, language: Language) -> &'static str {
+        let [en, zh] = match self {
+            Verb::Done => ["done", "完成"],
+            Verb::Start => ["start", "开始"],
+            Verb::Block => ["block", "阻塞"],
+            Verb::Unblock => ["unblock", "解除"],
+            Verb::Cancel => ["cancel", "取消"],
+            Verb::Leave => ["leave", "保留"],
+        };
+        match language {
+            Language::En => en,
+            Language::Zh => zh,
+        }
+    }
 }
 
 /// The words for each verb. A longer word precedes its own prefixes.
@@ -194,9 +214,19 @@ fn step(reader: &mut Reader<'_>, item: &Item, verb: Verb, id: String, note: &str
             }
             todos.cancel.push(id);
         }
-        Verb::Start => todos.start.push(id),
-        Verb::Unblock => todos.unblock.push(id),
+        Verb::Start | Verb::Unblock => {
+            if !note.is_empty() {
+                todos.comments.insert(id.clone(), note.to_owned());
+            }
+            match verb {
+                Verb::Start => todos.start.push(id),
+                _ => todos.unblock.push(id),
+            }
+        }
         Verb::Leave => {
+            if !note.is_empty() {
+                todos.comments.insert(id.clone(), note.to_owned());
+            }
             todos.leave.push(id.clone());
             let status = reader
                 .todos
@@ -217,8 +247,9 @@ fn step(reader: &mut Reader<'_>, item: &Item, verb: Verb, id: String, note: &str
         }
         Verb::Block if note.is_empty() => {
             let fix = format!(
-                "- block {id}: {}",
-                say(reader.language, "what it is waiting for", "在等什么")
+                "- {} {id}{}",
+                Verb::Block.word(reader.language),
+                say(reader.language, ": what it is waiting for", "：在等什么")
             );
             reader.fault(item.line, "a block needs a reason", "阻塞需要写明原因", fix);
         }
@@ -410,16 +441,16 @@ fn misspelt(text: &str, looks_like: &dyn Fn(&str) -> Option<String>) -> Option<(
         .split_once(' ')
         .filter(|(_, rest)| !rest.contains(' '))?;
     let shown = [
-        (Verb::Done, "done"),
-        (Verb::Leave, "leave"),
-        (Verb::Cancel, "cancel"),
-        (Verb::Block, "block"),
-        (Verb::Start, "start"),
+        Verb::Done,
+        Verb::Leave,
+        Verb::Cancel,
+        Verb::Block,
+        Verb::Start,
     ];
-    let verb = shown
-        .into_iter()
-        .find(|(_, known)| strsim::damerau_levenshtein(known, &word.to_lowercase()) == 1)?
-        .0;
+    let is_near = |verb: &Verb| {
+        strsim::damerau_levenshtein(verb.word(Language::En), &word.to_lowercase()) == 1
+    };
+    let verb = shown.into_iter().find(is_near)?;
     Some((verb, looks_like(id)?))
 }
 
