@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use quipu_contract::{Actor, ProjectPath};
+use quipu_contract::{Actor, Language, ProjectPath};
 use quipu_store::{Lease, Refused, StoreError};
 use serde_json::json;
 use thiserror::Error;
@@ -22,7 +22,7 @@ use super::engine::{Engine, FlowError, refresh_panel};
 use super::event::Event;
 use super::folder::AttemptFolder;
 use super::job::{PlannedJob, actor_of};
-use super::messages::Audit;
+use super::messages::{Audit, NEEDS_HUMAN_REVIEW};
 use super::note::{AttemptNote, AttemptResult, Usage};
 use super::state::{JobStatus, render_job};
 use crate::novel::check::find_blocking;
@@ -306,6 +306,7 @@ impl Engine<'_> {
             .unit
             .as_ref()
             .map_or_else(|| job.step.clone(), ToString::to_string);
+        let language = self.project.contract.language;
         let waiting: Vec<String> = match &job.unit {
             Some(unit) => self
                 .project
@@ -313,19 +314,24 @@ impl Engine<'_> {
                 .units
                 .iter()
                 .filter(|u| u.needs.contains(unit))
-                .map(|u| format!("{} is BLOCKED", u.id))
+                .map(|u| match language {
+                    Language::En => format!("{} is BLOCKED", u.id),
+                    Language::Zh => format!("{} 受阻（BLOCKED）", u.id),
+                })
                 .collect(),
             None => Vec::new(),
         };
-        let done = if waiting.is_empty() {
-            "skipped; the other jobs continue".to_owned()
-        } else {
-            format!("skipped; {}; the other jobs continue", waiting.join(", "))
+        let waiting = waiting.join(", ");
+        let done = match (language, waiting.is_empty()) {
+            (Language::En, true) => "skipped; the other jobs continue".to_owned(),
+            (Language::En, false) => format!("skipped; {waiting}; the other jobs continue"),
+            (Language::Zh, true) => "已跳过；其余工作继续".to_owned(),
+            (Language::Zh, false) => format!("已跳过；{waiting}；其余工作继续"),
         };
         let what = format!("{job}: {}", why.replace('\n', "; "));
         Audit {
             about: &about,
-            kind: "NEEDS_HUMAN_REVIEW",
+            kind: NEEDS_HUMAN_REVIEW,
             what: &what,
             done: &done,
             open,

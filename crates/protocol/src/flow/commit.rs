@@ -4,12 +4,13 @@
 //! A sealed file is never written; it is returned to the caller instead. The store judges all other
 //! operations.
 
-use quipu_contract::{Actor, Class, Form, ProjectPath};
+use quipu_contract::{Actor, Class, Form, Language, ProjectPath};
 use quipu_store::{Change, Expect, LeaseToken, Op, Receipt, Refused, StoreError};
 
 use super::engine::{FlowError, flow_now};
 use super::job::{Output, PlannedJob};
-use super::note::AttemptNote;
+use super::messages::{Audit, RESOLVED, open_entry};
+use super::note::{AttemptNote, AttemptResult};
 use super::snapshot::FlowCache;
 use crate::project::open::Project;
 use crate::review::{derive_panel, panel_view};
@@ -145,7 +146,9 @@ pub fn commit(
 ) -> Result<Committed, FlowError> {
     let PlannedOps { ops: asked, sealed } = plan_ops(project, wanted.files)?;
     let ops: Vec<Op> = wanted.ops.iter().cloned().chain(asked).collect();
-    let audits = audit_op(project, &wanted.audits)?;
+    let mut audits = wanted.audits.clone();
+    audits.extend(audit_repair(project, wanted)?);
+    let audits = audit_op(project, &audits)?;
     for _ in 0..TRIES {
         let mut change = Change::by(&wanted.actor)
             .key(wanted.note.attempt.as_str())
@@ -172,13 +175,47 @@ pub fn commit(
     Err(FlowError::Busy)
 }
 
+/// The section that closes a job's open entry in the audit log, if it has one.
+fn audit_repair(project: &Project, wanted: &Wanted<'_>) -> Result<Option<String>, StoreError> {
+    let language = project.contract.language;
+    let result = match (wanted.note.ruling, language) {
+        (AttemptResult::Accepted, Language::En) => "accepted",
+        (AttemptResult::Accepted, Language::Zh) => "已完成",
+        (AttemptResult::Approved, Language::En) => "approved by a person",
+        (AttemptResult::Approved, Language::Zh) => "由人批准",
+        (AttemptResult::Failed | AttemptResult::Rejected, _) => return Ok(None),
+    };
+    let Some(path) = audit_log(project).filter(|_| wanted.audits.is_empty()) else {
+        return Ok(None);
+    };
+    let Some((bytes, _)) = project.store.read(&path)? else {
+        return Ok(None);
+    };
+    let job = wanted.note.job().to_string();
+    let log = String::from_utf8_lossy(&bytes);
+    Ok(open_entry(&log, &job).map(|about| {
+        let audit = Audit {
+            about,
+            kind: RESOLVED,
+            what: &format!("{job}: {result}"),
+            done: wanted.why.as_deref().unwrap_or_default(),
+            open: match language {
+                Language::En => "none",
+                Language::Zh => "无",
+            },
+        };
+        audit.render(language, jiff::Timestamp::now())
+    }))
+}
+
+fn audit_log(project: &Project) -> Option<ProjectPath> {
+    let mut logs = project.contract.of_form(Form::Audit);
+    logs.find_map(|rule| ProjectPath::parse(rule.path.as_literal()?).ok())
+}
+
 /// The append to the audit log, if the contract has one.
 pub fn audit_op(project: &Project, sections: &[String]) -> Result<Option<Op>, StoreError> {
-    let log = project
-        .contract
-        .of_form(Form::Audit)
-        .find_map(|r| ProjectPath::parse(r.path.as_literal()?).ok());
-    let (Some(path), false) = (log, sections.is_empty()) else {
+    let (Some(path), false) = (audit_log(project), sections.is_empty()) else {
         return Ok(None);
     };
     Ok(Some(Op::Append {

@@ -23,6 +23,9 @@ struct Known {
     accepted: Option<usize>,
     /// Failures since then.
     failures: u32,
+    /// Those of them under the present contract. A failure under other rules, such as another length,
+    /// does not stop the job.
+    failures_now: u32,
     failed_why: Option<String>,
     approved: Option<usize>,
     /// The approval that excuses the job, because it had failed for good.
@@ -83,6 +86,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
         }
         let mut known = vec![Known::default(); jobs.len()];
         let mut makers: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+        let rules_since = now.rules_since();
         for (number, fact) in facts.iter().enumerate() {
             for file in &fact.files {
                 makers.entry(file.path.as_str()).or_default().push((
@@ -106,13 +110,14 @@ impl<'a, 'c> Derivation<'a, 'c> {
                 }
                 AttemptResult::Failed => {
                     known.failures += 1;
+                    known.failures_now += u32::from(fact.seq > rules_since);
                     known.failed_why.clone_from(&fact.note.why);
                 }
                 AttemptResult::Approved => {
                     // Any other approval keeps a text, and says nothing about a later one.
                     known.excused = (known.failures >= jobs[at].step.retries).then_some(number);
                     known.approved = Some(number);
-                    known.failures = 0;
+                    (known.failures, known.failures_now) = (0, 0);
                 }
                 AttemptResult::Rejected => known.rejected = Some(number),
             }
@@ -190,7 +195,7 @@ impl<'a, 'c> Derivation<'a, 'c> {
             sent_back: None,
             objects: false,
             excused: false,
-            failures: known.failures,
+            failures: known.failures_now,
             known: known.accepted.is_some() || known.approved.is_some(),
             warnings: known
                 .accepted
@@ -330,9 +335,9 @@ impl<'a, 'c> Derivation<'a, 'c> {
     /// Decides whether a job that has to be done, or redone, can begin.
     fn begin(&self, index: usize, mut status: JobStatus) -> JobStatus {
         let (job, known) = (&self.jobs[index], &self.known[index]);
-        if known.failures >= job.step.retries {
+        if known.failures_now >= job.step.retries {
             let why = known.failed_why.clone().unwrap_or_default();
-            let mut why = vec![format!("{} failures in a row: {why}", known.failures)];
+            let mut why = vec![format!("{} failures in a row: {why}", known.failures_now)];
             if job.step.domain.is_some() {
                 let name = render_job(&job.job);
                 why.push(format!("to go on without it: quipu approve {name}"));

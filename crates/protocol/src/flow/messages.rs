@@ -361,10 +361,36 @@ pub fn salvage(language: Language, path: &str) -> String {
     }
 }
 
+/// The kind of an entry that waits for a person, and of the one that closes it.
+pub const NEEDS_HUMAN_REVIEW: &str = "NEEDS_HUMAN_REVIEW";
+pub const RESOLVED: &str = "RESOLVED";
+
+/// The subject of a job's last entry in the audit log, if that entry waits for a person.
+pub fn open_entry<'l>(log: &'l str, job: &str) -> Option<&'l str> {
+    let (mut heading, mut open) = (None, None);
+    for line in log.lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            heading = title.split_once(' ').map(|(_date, title)| title);
+        }
+        let what = line
+            .strip_prefix("- What: ")
+            .or_else(|| line.strip_prefix("- 事由："));
+        let is_about = |what: &str| {
+            let rest = what.strip_prefix(job);
+            rest.is_some_and(|rest| rest.starts_with(": "))
+        };
+        if what.is_some_and(is_about) {
+            let waits = heading.and_then(|title| title.strip_suffix(NEEDS_HUMAN_REVIEW));
+            open = waits.map(str::trim_end);
+        }
+    }
+    open
+}
+
 /// One section of the audit log.
 pub struct Audit<'a> {
     pub about: &'a str,
-    /// `NEEDS_HUMAN_REVIEW`, or another kind.
+    /// [`NEEDS_HUMAN_REVIEW`], or another kind.
     pub kind: &'a str,
     pub what: &'a str,
     pub done: &'a str,

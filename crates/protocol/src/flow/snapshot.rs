@@ -236,6 +236,22 @@ impl CurrentFiles for Snapshot<'_> {
     fn is_leased(&self, path: &ProjectPath) -> bool {
         self.leases.iter().any(|l| l.covers(path))
     }
+
+    fn rules_since(&self) -> u64 {
+        let rules = &self.project.contract.files;
+        let of_contract: Vec<&Pattern> = rules
+            .iter()
+            .filter(|rule| rule.people_only)
+            .map(|rule| &rule.path)
+            .collect();
+        let is_contract = |path: &str| of_contract.iter().any(|rule| rule.matches(path).is_some());
+        let changes = self
+            .scan
+            .files
+            .iter()
+            .filter(|file| is_contract(&file.path));
+        changes.map(|file| file.seq).max().unwrap_or(0)
+    }
 }
 
 /// The marker of an HTML page: its last line. A Markdown parser would treat it as part of the page.

@@ -28,6 +28,8 @@ pub trait CurrentFiles {
     fn holds_word(&self, path: &str, words: &[String]) -> bool;
     /// Whether a running job holds a lease on a path.
     fn is_leased(&self, path: &ProjectPath) -> bool;
+    /// The commit that last changed the contract.
+    fn rules_since(&self) -> u64;
 }
 
 /// The state of a job.

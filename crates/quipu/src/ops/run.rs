@@ -14,7 +14,7 @@ use quipu_text::Counter;
 use serde_json::json;
 
 use crate::agents::{By, Drawing, counts_tokens, unnamed};
-use crate::answer::{Answer, Failure, count, exit};
+use crate::answer::{Answer, Failure, count, exit, in_language};
 use crate::flow_text::{render_compared, render_estimate, render_flow, render_plans, render_usage};
 use crate::progress::Progress;
 use crate::session::Session;
@@ -88,10 +88,11 @@ impl Operate for Run {
             let estimate = estimate_flow(&project, &choice, Counter::default())?;
             let mut answer = Answer::new(json!(estimate), render_estimate(&estimate));
             if estimate.cost.is_none() {
-                answer = answer.say(
-                    "no prices: set [prices.NAME] input and output in quipu.toml, \
-                    per million tokens",
-                );
+                answer = answer.say(in_language(
+                    project.contract.language,
+                    "no prices: set [prices.NAME] input and output in quipu.toml, per million tokens",
+                    "没有价格：在 quipu.toml 中设定 [prices.NAME] 的 input 与 output，以每百万词元计",
+                ));
             }
             let contract = &project.contract;
             let has_unit_steps = || contract.steps.iter().any(|step| step.each == Each::Unit);
@@ -104,6 +105,13 @@ impl Operate for Run {
                     Language::Zh => {
                         "尚未声明任何单元（如章节），其步骤不在合计之内；规划之后请再看一次"
                     }
+                });
+            }
+            // The run itself would refuse such an agent before it begins a job.
+            if let Err(failure) = by.open(self.model.as_deref(), &project) {
+                answer = answer.say(match contract.language {
+                    Language::En => format!("this run could not begin:\n{}", failure.render()),
+                    Language::Zh => format!("这次运行无法开始：\n{}", failure.render()),
                 });
             }
             return Ok(answer);
@@ -121,12 +129,17 @@ impl Operate for Run {
         )?;
         let mut answer = done.answer;
         if done.stopped {
-            answer = answer.say("stopped; run the same command again to continue");
+            answer = answer.say(in_language(
+                project.contract.language,
+                "stopped; run the same command again to continue",
+                "已停止；再次执行同一命令即可继续",
+            ));
         } else if done.rules_changed {
-            answer = answer.say(
-                "the contract has changed; run the same command again to continue under the new \
-                 one",
-            );
+            answer = answer.say(in_language(
+                project.contract.language,
+                "the contract has changed; run the same command again to continue under the new one",
+                "合约有变；再次执行同一命令，按新的合约继续",
+            ));
         }
         let idle = done.idle.filter(|_| !done.stopped);
         if let Some(idle) = &idle {
@@ -244,10 +257,15 @@ pub fn carry_out(
         render_plans(project, &flow)? + &render_flow(project, &flow),
     );
     answer.compact = true;
-    answer = answer.say(format!(
-        "{} accepted, {}",
-        count(summary.accepted, "job"),
-        count(summary.failed, "failure")
+    let (accepted, failed) = (summary.accepted, summary.failed);
+    answer = answer.say(in_language(
+        project.contract.language,
+        format!(
+            "{} accepted, {}",
+            count(accepted, "job"),
+            count(failed, "failure")
+        ),
+        format!("接受 {accepted} 项工作，失败 {failed} 次"),
     ));
     if summary.usage != Usage::default() {
         answer = answer.say(render_usage(summary.usage));

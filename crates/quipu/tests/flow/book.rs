@@ -372,6 +372,11 @@ fn a_person_may_overrule_an_objection() {
     stage.approve("merge-checks", Some("ch01"));
     stage.play(Choice::default());
     assert_eq!(stage.state("remember", Some("ch01")).0, State::Done);
+    let log = stage.text("audit-log.md");
+    assert!(
+        log.contains("ch01 RESOLVED") && log.contains("merge-checks/ch01: approved by a person"),
+        "{log}"
+    );
 }
 
 #[test]
@@ -612,6 +617,52 @@ fn a_wrong_output_goes_back_once_with_its_fault_and_then_counts_as_failure() {
         ..Choice::default()
     });
     assert_eq!(stage.state("outline-content", None).0, State::Done);
+    let log = stage.text("audit-log.md");
+    let closed = log.split("NEEDS_HUMAN_REVIEW").nth(1).unwrap_or_default();
+    assert!(
+        closed.contains("outline-content RESOLVED") && closed.contains("outline-content: accepted"),
+        "{log}"
+    );
+}
+
+#[test]
+fn failures_under_an_earlier_contract_do_not_stop_a_job() {
+    let stage = Stage::book(1, "");
+    let long = draft("ch01", "plain").replace("plain", "word ".repeat(400).trim_end());
+    stage.script.put("drafts/ch01-draft.md", &long);
+    stage.play_all();
+    let (state, why) = stage.state("write", Some("ch01"));
+    assert_eq!(state, State::Failed, "{why}");
+    assert!(why.contains("words"), "{why}");
+
+    let toml = stage.text("quipu.toml");
+    let words = long.split_whitespace().count();
+    let toml = toml.replace("words = \"120\"", &format!("words = \"{words}\""));
+    std::fs::write(stage.root.join("quipu.toml"), toml).unwrap();
+    let (state, why) = stage.state("write", Some("ch01"));
+    assert_eq!(state, State::Ready, "{why}");
+    stage.play(Choice::default());
+    let (state, why) = stage.state("write", Some("ch01"));
+    assert_eq!(state, State::Done, "{why}");
+    assert!(stage.text("audit-log.md").contains("ch01 RESOLVED"));
+}
+
+#[test]
+fn the_outline_needs_no_reviews_if_the_contract_says_so() {
+    let stage = Stage::book(1, "");
+    let toml = stage.text("quipu.toml");
+    let toml = toml.replace("[vars]\n", "[vars]\noutline_reviews = \"none\"\n");
+    std::fs::write(stage.root.join("quipu.toml"), toml).unwrap();
+    stage.play(Choice::default());
+    for step in ["outline-readers", "outline-content"] {
+        let (state, why) = stage.state(step, None);
+        assert_eq!(state, State::Skipped, "{why}");
+        assert_eq!(why, "outline_reviews = none");
+    }
+    assert_eq!(stage.state("approve-outline", None).0, State::Waiting);
+    stage.approve("approve-outline", None);
+    stage.play(Choice::default());
+    assert_eq!(stage.state("write", Some("ch01")).0, State::Done);
 }
 
 #[test]
