@@ -42,8 +42,11 @@ export const Quipu = async ({ client, directory }) => {
     const texts = (messages?.data ?? []).filter((message) => message.info.role === "assistant").map((message) => said(message.parts))
     return texts.filter((text) => text.trim()).at(-1)
   }
+  // Sessions that were asked to go on. opencode can report a session idle again before it begins with that.
+  const asked = new Set()
   return {
     "chat.message": async (input, output) => {
+      asked.delete(input.sessionID)
       if (!input.sessionID || (await parent(input.sessionID))) return
       await tell(input.sessionID)
       hook("prompt", { session_id: input.sessionID, prompt: said(output.parts) })
@@ -70,9 +73,13 @@ export const Quipu = async ({ client, directory }) => {
     event: async ({ event }) => {
       if (event.type !== "session.idle" || (await parent(event.properties.sessionID)) || !(await told.get(event.properties.sessionID))) return
       const id = event.properties.sessionID
-      const verdict = hook("stop", { session_id: id, last_assistant_message: await lastMessage(id) })
+      const last = await lastMessage(id)
+      if (asked.has(id)) return
+      const verdict = hook("stop", { session_id: id, last_assistant_message: last })
       if (verdict.status !== 2) return
-      await client.session.promptAsync({ path: { id }, body: { parts: [{ type: "text", text: verdict.stderr }] } })
+      asked.add(id)
+      const parts = [{ type: "text", text: verdict.stderr }]
+      await client.session.promptAsync({ path: { id }, body: { parts } }).catch(() => asked.delete(id))
     },
   }
 }
