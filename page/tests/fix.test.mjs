@@ -658,6 +658,12 @@ test('a sheet, the timeline and who knows what come from memory', async () => {
   const card = page.locator('.card', { hasText: 'Joss Arden' });
   await card.getByText('prison').waitFor();
   assert.equal(await card.getByText('the landing').count(), 0, 'it ended in chapter 3');
+  // Two ages at one time: each line says which other line it contradicts.
+  const ages = card.locator('li.fact', { hasText: 'age' });
+  await ages.locator('.bad').first().waitFor();
+  assert.deepEqual(await ages.locator('.bad a').allTextContents(), ['characters.md:9', 'characters.md:8']);
+  assert.match(await ages.locator('.bad').first().textContent(), /contradicts.*two values of `age` at one time/s);
+  assert.equal(await card.locator('li.fact', { hasText: 'where' }).locator('.bad').count(), 0, 'one place at a time is no contradiction');
   await accessible(page, 'a sheet');
   await at('story', { tab: 'time' });
   await page.locator('.timeline > li', { hasText: 'ch01' }).getByText('Joss finds the rope cut').waitFor();

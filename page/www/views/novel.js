@@ -3,6 +3,7 @@
 import { html, useEffect, useState } from '../vendor/preact.js';
 import { call } from '../api.js';
 import { Card, Dialog, Empty, Fault, FileLink, Shown, go, place, useAct, useCall, useGet } from '../ui.js';
+import { said } from '../sentences.js';
 import { t } from '../words.js';
 
 export function Place({ at }) {
@@ -42,9 +43,13 @@ export function Fields({ query, fields }) {
     <button class="main">${t('novel.show')}</button></form>`;
 }
 
+/** What memory says against a fact: the same contradictions as in its check. */
+const Against = ({ fact, conflicts }) => conflicts.filter((one) => one.at === fact.at || one.against === fact.at).map((one) => html`<p class="small bad" key=${one.id}>
+  ${t('novel.contradicts')} <${Place} at=${one.at === fact.at ? one.against : one.at} />: ${said(one.why)}</p>`);
+
 /** The key of a fact leads to its values over the chapters. */
-const Fact = ({ of, owner }) => html`<li class="fact"><div class="row wrap">${of.key && html`<a href=${place('story', { tab: 'people', name: owner, key: of.key })}><strong>${of.key}</strong></a>`}<span>${of.value}</span><${Period} of=${of.period} /><${Level} of=${of.level} /></div>
-  <p class="small"><${Place} at=${of.at} />${of.source && html` ← <code class="path">${of.source}</code>`}</p></li>`;
+const Fact = ({ of, owner, conflicts }) => html`<li class="fact"><div class="row wrap">${of.key && html`<a href=${place('story', { tab: 'people', name: owner, key: of.key })}><strong>${of.key}</strong></a>`}<span>${of.value}</span><${Period} of=${of.period} /><${Level} of=${of.level} /></div>
+  <p class="small"><${Place} at=${of.at} />${of.source && html` ← <code class="path">${of.source}</code>`}</p><${Against} fact=${of} conflicts=${conflicts} /></li>`;
 
 function Appearances({ of }) {
   const chapters = Object.entries(of.by_chapter);
@@ -78,10 +83,11 @@ function LastMet({ one, other }) {
 
 function SheetOf({ name, at, query }) {
   const sheet = useCall('story sheet', { name, at: at || undefined });
+  const conflicts = useCall('check', { memory: true }).data?.conflicts ?? [];
   return html`<${Shown} from=${sheet}>${(data) => html`<div class="stacks"><div><${Card} title=${data.name}>
       <p class="small">${data.names.slice(1).join(', ')} ${data.at && html`<${Place} at=${data.at} />`}</p>
-      ${data.facts.length + data.about.length === 0 ? html`<${Empty}>${t('novel.nofacts')}</${Empty}>` : html`<ul class="list">${data.facts.map((fact) => html`<${Fact} of=${fact} owner=${data.name} />`)}
-        ${data.about.map((one) => html`<li class="fact"><div class="row wrap"><strong>${one.what}</strong><a href=${place('story', { tab: 'people', name: one.who })}>${one.who}</a><${Period} of=${one.fact.period} /></div><p class="small"><${Place} at=${one.fact.at} /></p></li>`)}</ul>`}</${Card}></div>
+      ${data.facts.length + data.about.length === 0 ? html`<${Empty}>${t('novel.nofacts')}</${Empty}>` : html`<ul class="list">${data.facts.map((fact) => html`<${Fact} of=${fact} owner=${data.name} conflicts=${conflicts} />`)}
+        ${data.about.map((one) => html`<li class="fact"><div class="row wrap"><strong>${one.what}</strong><a href=${place('story', { tab: 'people', name: one.who })}>${one.who}</a><${Period} of=${one.fact.period} /></div><p class="small"><${Place} at=${one.fact.at} /></p><${Against} fact=${one.fact} conflicts=${conflicts} /></li>`)}</ul>`}</${Card}></div>
     <div>${query.key && html`<${Progression} key=${query.key} name=${data.name} fact=${query.key} />`}
       <${Card} title=${t('novel.appears')}><${Appearances} of=${data.appearances} /></${Card}><${Met} name=${data.name} query=${query} /></div></div>`}</${Shown}>`;
 }
