@@ -129,31 +129,41 @@ pub(crate) fn score(manuscript: &Seen, task: &RehearseTask) -> Sheet {
         (false, Language::En) => "in the whole text, for no section is headed so".to_owned(),
         (false, Language::Zh) => "全文（没有同名的一节）".to_owned(),
     };
-    let mut sheet = report(
-        task,
-        mean as u8,
-        &match l {
-            Language::En => format!(
-                "Mechanical: {} words counted {place}; nothing was understood.",
-                measured.words
-            ),
-            Language::Zh => format!("机械评分：{place}清点了 {} 字，未作理解。", measured.words),
-        },
-    );
-    sheet.h2("2. Comments");
-    let comments = comments(manuscript, &scores, &measured, line, l);
-    sheet.items(&comments, "None");
-    sheet.h2("3. Detailed Scores");
-    for (metric, scored) in &scores {
-        sheet.line(&format!("- **{metric}:** {}", scored.score));
-    }
+    let summary = match l {
+        Language::En => format!(
+            "Mechanical: {} words counted {place}; nothing was understood.",
+            measured.words
+        ),
+        Language::Zh => format!("机械评分：{place}清点了 {} 字，未作理解。", measured.words),
+    };
+    let found = comments(manuscript, &scores, &measured, line, l);
+    let scores = scores
+        .iter()
+        .map(|(metric, scored)| format!("**{metric}:** {}", scored.score));
     if !task.earlier.is_empty() {
-        sheet.h2("4. Earlier Comments");
-        let answers = task
-            .earlier
-            .iter()
-            .filter_map(|item| answer(manuscript, item, l));
-        sheet.items(&answers.collect::<Vec<_>>(), "None");
+        // A later round asks for one list.
+        let mut sheet = Sheet::titled(&format!("{} Analysis", task.title));
+        let own = [
+            format!("**Summary:** {summary}"),
+            format!("**Score:** {mean}"),
+        ];
+        let earlier = task.earlier.iter();
+        let answers = earlier.filter_map(|item| answer(manuscript, item, l));
+        let list: Vec<String> = own
+            .into_iter()
+            .chain(scores)
+            .chain(answers)
+            .chain(found)
+            .collect();
+        sheet.items(&list, "None");
+        return sheet;
+    }
+    let mut sheet = report(task, mean as u8, &summary);
+    sheet.h2("2. Comments");
+    sheet.items(&found, "None");
+    sheet.h2("3. Detailed Scores");
+    for score in scores {
+        sheet.line(&format!("- {score}"));
     }
     sheet
 }
@@ -222,15 +232,12 @@ fn answer(manuscript: &Seen, item: &str, l: Language) -> Option<String> {
         .lines()
         .position(|line| line.contains(quote));
     let (status, cited) = match there {
-        Some(at) => {
-            let number = manuscript.lines.get(at).copied().unwrap_or(at + 1);
-            ("not addressed", format!("L{number} \"{quote}\""))
-        }
-        None => ("addressed", cite(manuscript, 1)?),
+        Some(_) => ("not addressed", String::new()),
+        None => ("addressed", format!(" {}", cite(manuscript, 1)?)),
     };
     Some(match l {
-        Language::En => format!("{id} [{status}] {cited}: Only looked up, not understood."),
-        Language::Zh => format!("{id} [{status}] {cited}：只作查对，未作理解。"),
+        Language::En => format!("{id} [{status}]{cited}: Only looked up, not understood."),
+        Language::Zh => format!("{id} [{status}]{cited}：只作查对，未作理解。"),
     })
 }
 
@@ -308,13 +315,14 @@ pub(crate) fn weigh(view: &View, task: &RehearseTask) -> Sheet {
         overall.round().clamp(1.0, 5.0) as u8,
         &format!("{verdict}: {reason}."),
     );
-    let comments: Vec<(&str, &str)> = state["comments"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|comment| comment.as_str()?.split_once(' '))
-        .collect();
-    let open = |severity: &str| -> Vec<String> {
+    let listed = |name: &str| -> Vec<(&str, &str)> {
+        let comments = state[name].as_array().into_iter().flatten();
+        comments
+            .filter_map(|comment| comment.as_str()?.split_once(' '))
+            .collect()
+    };
+    let new = listed("comments");
+    let open = |severity: &str, comments: &[(&str, &str)]| -> Vec<String> {
         // `s6.1 [important] L103 "words": what is wrong`.
         let is_own = |rest: &str| {
             let word = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
@@ -328,9 +336,14 @@ pub(crate) fn weigh(view: &View, task: &RehearseTask) -> Sheet {
         own.map(|(id, rest)| format!("{id}: {}", text(rest)))
             .collect()
     };
-    let (gravest, grave) = (open("critical"), open("important"));
-    let findings: Vec<String> = gravest.iter().chain(&grave).take(5).cloned().collect();
-    parts(&mut sheet, &findings, &findings, &gravest);
+    let (gravest, grave) = (open("critical", &new), open("important", &new));
+    // In a later round the earlier comments have their places.
+    let earlier = listed("earlier");
+    let all = |severity: &str| [open(severity, &earlier), open(severity, &new)].concat();
+    let (all_gravest, all_grave) = (all("critical"), all("important"));
+    let findings = all_gravest.iter().chain(&all_grave).take(5).cloned();
+    let findings: Vec<String> = findings.collect();
+    parts(&mut sheet, &findings, &findings, &all_gravest);
     sheet.h2("5. Detailed Scores");
     for (metric, score) in task.metrics.iter().zip([4, 5, 4, 3]) {
         sheet.line(&format!("- **{metric}:** {score}"));
@@ -339,7 +352,7 @@ pub(crate) fn weigh(view: &View, task: &RehearseTask) -> Sheet {
     for (name, items) in [
         ("Critical", gravest),
         ("Important", grave),
-        ("Minor", open("minor")),
+        ("Minor", open("minor", &new)),
     ] {
         sheet.h3(name);
         sheet.items(&items, "None");

@@ -19,6 +19,7 @@ use super::event::Event;
 use super::job::{PlannedJob, actor_of, fill_path};
 use super::messages::{self, Audit};
 use super::note::ReadNote;
+use super::round::LaterRound;
 use super::snapshot::{marker_of, unmarked};
 use crate::files::read::may_read;
 use crate::view::brief::{BriefOptions, fence, render_brief};
@@ -36,6 +37,8 @@ pub(super) struct Assignment {
     /// Whether the agent reports again in a later round. Then the passages that concern it are in
     /// `added`, and the whole text is only in the folder.
     again: bool,
+    /// Whether the agent reports on the panel in a later round, in one part.
+    is_later: bool,
     /// The outputs that were in the out folder before the agent began.
     pub given: Vec<(String, Vec<u8>)>,
     /// Whether they were sent back.
@@ -76,7 +79,7 @@ impl Attempt<'_, '_> {
         let view = make_view(engine.project, &request, &Lexical)?;
         let mut added = engine.prepare_out(self.chosen, &out)?;
         added.push_str(&self.rejection()?);
-        let round = engine.render_round(self.chosen, view.stages.len() == 1)?;
+        let round = LaterRound::of(engine.project, job, view.stages.len() == 1);
         added.push_str(&round.text);
         // The report of the last round is in its folder; only one of this round is redone.
         if !round.is_new || engine.has_output(self.chosen)? {
@@ -91,11 +94,13 @@ impl Attempt<'_, '_> {
         self.folder
             .write("plan.json", &format!("{plan:#}\n"))
             .map_err(io("cannot write the plan"))?;
+        let is_on_panel = job.step.panel.is_some() && view.stages.len() == 1;
         Ok(Assignment {
             request,
             view,
             added,
             again: round.shows_passages,
+            is_later: round.is_new && is_on_panel,
             given,
             is_sent_back: self.chosen.status.sent_back.is_some(),
             out,
@@ -151,7 +156,7 @@ impl Attempt<'_, '_> {
             let options = BriefOptions {
                 inline: inline && !again,
                 stage,
-                again,
+                again: again || assignment.is_later,
             };
             render_brief(project, &assignment.request, view, options)
                 .map(|text| text + &assignment.added)

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use quipu_contract::{ActorName, Builtin, Contract, ProjectPath, Step, Tokens, UnitId};
+use quipu_contract::{ActorName, Builtin, Contract, PanelPart, ProjectPath, Step, Tokens, UnitId};
 use quipu_text::Counter;
 use serde::Serialize;
 
@@ -13,6 +13,7 @@ use super::engine::{Choice, FlowError, flow_now};
 use super::expect::Expected;
 use super::job::{Job, PlannedJob, plan_batches};
 use super::note::Usage;
+use super::round::LaterRound;
 use super::snapshot::FlowCache;
 use super::state::State;
 use crate::project::open::Project;
@@ -64,6 +65,23 @@ pub struct Estimate {
 /// measured on a novel of six chapters with 93 requests (docs/performance.md).
 const WITH_TOOLS_READS: u64 = 522;
 const WITH_TOOLS_WRITES: u64 = 145;
+
+/// What an agent writes in a later round of a review, in tokens: a summary, and an answer to a comment;
+/// measured in a review in two rounds (docs/performance.md).
+const LATER_SUMMARY: u64 = 150;
+const LATER_ANSWER: u64 = 60;
+/// One in so many tokens of a later report is a new comment, which the agent that weighs the panel reads.
+const NEW_COMMENTS: u64 = 4;
+
+/// The expected output of a job in a later round.
+fn written_again(round: &LaterRound, part: Option<PanelPart>, counter: Counter) -> Tokens {
+    let last = round.last.as_ref().map(|last| counter.count(last).0);
+    match (part, last) {
+        (Some(PanelPart::Weigh), Some(last)) => Tokens(last / 2),
+        (Some(PanelPart::SumUp), Some(last)) => Tokens(last),
+        _ => Tokens(LATER_SUMMARY + LATER_ANSWER * round.answers as u64),
+    }
+}
 
 /// The usage of a step's jobs in a run beside the estimate.
 #[derive(Debug, Clone, Serialize)]
@@ -171,32 +189,50 @@ pub fn estimate_flow(
                     language: None,
                     partial: true,
                 };
+                let mut later = None;
                 match make_view(project, &request, &Lexical) {
                     Ok(view) => {
-                        let stages = 1..=view.stages.len();
-                        let briefs = stages.filter_map(|stage| {
-                            render_brief(
-                                project,
-                                &request,
-                                &view,
-                                BriefOptions {
-                                    inline: false,
-                                    stage,
-                                    again: false,
-                                },
-                            )
-                            .ok()
+                        let round = LaterRound::of(project, planned, view.stages.len() == 1);
+                        let again =
+                            round.shows_passages || round.is_new && planned.step.panel.is_some();
+                        let stages = if round.shows_passages {
+                            1
+                        } else {
+                            view.stages.len()
+                        };
+                        let briefs = (1..=stages).filter_map(|stage| {
+                            let options = BriefOptions {
+                                inline: false,
+                                stage,
+                                again,
+                            };
+                            render_brief(project, &request, &view, options).ok()
                         });
                         let brief: Tokens = briefs.map(|b| counter.count(&b)).sum();
+                        let brief = brief + counter.count(&round.text);
                         let shown: Tokens = view.stages.iter().map(|s| s.tokens).sum();
-                        let input = (shown + brief + expected.read_later(index))
-                            .saturating_sub(unmapped(project, planned, &view));
+                        let whole = || {
+                            (shown + brief + expected.read_later(index))
+                                .saturating_sub(unmapped(project, planned, &view))
+                        };
+                        let input = match planned.step.panel {
+                            _ if round.shows_passages => brief,
+                            Some(PanelPart::Weigh) if round.is_new => {
+                                brief + shown + Tokens(expected.read_later(index).0 / NEW_COMMENTS)
+                            }
+                            _ => whole(),
+                        };
                         estimate.input = Tokens(input.0 * estimate.times);
+                        later = Some(round).filter(|round| round.is_new);
                         estimate.absent = view.absent.len();
                     }
                     Err(error) => estimate.fault = Some(error.to_string()),
                 }
-                estimate.output = Tokens(expected.written(planned).0 * estimate.times);
+                let written = match &later {
+                    Some(round) => written_again(round, planned.step.panel, counter),
+                    None => expected.written(planned),
+                };
+                estimate.output = Tokens(written.0 * estimate.times);
                 let (reads, writes) = (estimate.input.0, estimate.output.0);
                 estimate.cost = price.map(|price| price.cost(reads, writes));
                 if let Some(price) = price {

@@ -172,42 +172,60 @@ pub fn again(language: Language, round: usize, why: &[String]) -> String {
     }
 }
 
+/// The comments of an agent in a later round of a review, each as it is shown.
+#[derive(Default)]
+pub struct OwnComments {
+    /// It answers each of them.
+    pub asked: Vec<String>,
+    /// Nothing new concerns them.
+    pub carried: Vec<String>,
+    /// Other agents answer for them.
+    pub joined: Vec<String>,
+}
+
 /// A later round of a review, with the open comments of the agent.
-pub fn review_round(
-    language: Language,
-    round: usize,
-    open: &[String],
-    joined: &[String],
-) -> String {
-    let mut list: String = open.iter().map(|one| format!("- {one}\n")).collect();
-    let ids = joined.join(", ");
+pub fn review_round(language: Language, round: usize, own: &OwnComments) -> String {
+    let mut list: String = own.asked.iter().map(|one| format!("- {one}\n")).collect();
+    let items =
+        |some: &[String]| -> String { some.iter().map(|one| format!("  - {one}\n")).collect() };
+    let carried = items(&own.carried);
+    match language {
+        _ if carried.is_empty() => {}
+        Language::En => list.push_str(&format!(
+            "\nNeither the text nor the reply has anything new on these. They stay as they are; write \
+             an entry only if you see it otherwise:\n{carried}"
+        )),
+        Language::Zh => list.push_str(&format!(
+            "\n以下各条，稿件与答复都没有新内容，维持原状；你看法不同才写：\n{carried}"
+        )),
+    }
+    let joined = items(&own.joined);
     match language {
         _ if joined.is_empty() => {}
         Language::En => list.push_str(&format!(
-            "\nOther agents answer for comments of yours that say the same as theirs: {ids}. Do not \
-             raise them again; where you do not see them mended, your scores stay.\n"
+            "\nOthers answer for these of yours, which say the same. Do not raise them again:\n{joined}"
         )),
         Language::Zh => list.push_str(&format!(
-            "\n以下是你的意见，因与他人所言相同而由他人回应：{ids}。不要再提；没有看到已改的，分数照旧。\n"
+            "\n以下是你的意见，与他人所言相同，由他人回应，不要再提：\n{joined}"
         )),
     }
-    match (language, open.is_empty()) {
+    match (language, own.asked.is_empty()) {
         (Language::En, true) => format!(
-            "\n**Round {round}.** The authors have revised the manuscript. None of your comments is \
-             open: leave part 4 out, and comment on what changed, if there is something to say.\n{list}"
+            "\n**Round {round}.** None of your comments needs an answer: comment on what changed, if \
+             there is something to say.\n{list}"
         ),
         (Language::En, false) => format!(
-            "\n**Round {round}.** The authors have revised the manuscript. Part 4 has an entry for each \
-             of your open comments. *cannot be checked*: it is outside these texts; say who can check \
-             it. *declined*: the authors refuse, and you accept their reason; else *not addressed*. \
-             *withdrawn*: you were wrong.\n\n{list}"
+            "\n**Round {round}.** Write an entry for each of these comments of yours. *not addressed*: with \
+             new words if its passage changed. *cannot be checked*: outside these texts; say who can \
+             check it. *declined*: the authors refuse, and you accept their reason. *withdrawn*: you were \
+             wrong.\n\n{list}"
         ),
-        (Language::Zh, true) => format!(
-            "\n**第 {round} 轮。**作者已修改稿件。你没有未解决的意见：不写第 4 部分，对改动之处有话要说再写意见。\n{list}"
-        ),
+        (Language::Zh, true) => {
+            format!("\n**第 {round} 轮。**你没有要回应的意见；对改动之处有话要说再写意见。\n{list}")
+        }
         (Language::Zh, false) => format!(
-            "\n**第 {round} 轮。**作者已修改稿件。第 4 部分逐条回应你未解决的意见。*无法核对*：在这些文本之外，\
-             写明谁能核对。*同意不改*：作者不改，你接受其理由；不接受就写*未解决*。*撤回*：你看错了。\n\n{list}"
+            "\n**第 {round} 轮。**逐条回应你未解决的意见。*未解决*：原文已改的，引新稿原文。*无法核对*：在这些文本\
+             之外，写明谁能核对。*同意不改*：作者不改，你接受其理由。*撤回*：你看错了。\n\n{list}"
         ),
     }
 }
@@ -222,9 +240,9 @@ pub fn earlier_scores(language: Language, report: &Report) -> String {
     let (score, confidence) = (report.score, report.confidence);
     match language {
         Language::En => {
-            format!("\nLast round you gave: score {score}, confidence {confidence}; {scores}.\n")
+            format!("\nYour scores: Score {score}, Confidence {confidence}, {scores}.\n")
         }
-        Language::Zh => format!("\n上一轮你的评分：总分 {score}，信心 {confidence}；{scores}。\n"),
+        Language::Zh => format!("\n你的分数：Score {score}，Confidence {confidence}，{scores}。\n"),
     }
 }
 
@@ -273,10 +291,12 @@ pub fn passages(language: Language, path: &str, fenced: &str, elsewhere: &[Strin
 pub fn reply(language: Language, fenced: &str) -> String {
     match language {
         Language::En => {
-            format!("\nThe authors' reply, a claim to look up in the text:\n\n{fenced}\n")
+            format!(
+                "\nThe authors' reply where it may concern you, a claim to look up:\n\n{fenced}\n"
+            )
         }
         Language::Zh => {
-            format!("\n作者的答复，只是说法，请到正文中查对：\n\n{fenced}\n")
+            format!("\n作者的答复中可能与你有关之处，只是说法，请查对：\n\n{fenced}\n")
         }
     }
 }

@@ -21,6 +21,8 @@ pub(super) struct Known<'k> {
     pub sum: Option<&'k Sum>,
     /// The comments of all agents.
     pub comments: &'k [Comment],
+    /// The current round.
+    pub round: usize,
     /// Members that failed; the report that weighs the panel names them.
     pub failed: Vec<&'k str>,
     /// The report that weighs the panel.
@@ -135,7 +137,7 @@ fn weigh_faults(text: &str, report: &Report, known: &Known<'_>) -> Vec<ReportFau
         );
     }
     faults.extend(number_faults(report, sum));
-    faults.extend(placing_faults(report, known.comments));
+    faults.extend(placing_faults(report, known.comments, known.round));
     faults.extend(conflict_faults(report, sum, known.comments));
     faults
 }
@@ -177,8 +179,8 @@ fn number_faults(report: &Report, sum: &Sum) -> Vec<ReportFault> {
 }
 
 /// Every open comment is placed once, below its severity. A joined issue has the highest severity
-/// of its comments.
-fn placing_faults(report: &Report, comments: &[Comment]) -> Vec<ReportFault> {
+/// of its comments. Comments of earlier rounds that are not named keep the place that they have.
+fn placing_faults(report: &Report, comments: &[Comment], round: usize) -> Vec<ReportFault> {
     let mut faults = Vec::new();
     let mut fault = |line: usize, what: String| faults.push(ReportFault { line, what });
     let open = |id: &str| comments.iter().find(|c| c.id == id && c.is_asked());
@@ -220,10 +222,10 @@ fn placing_faults(report: &Report, comments: &[Comment]) -> Vec<ReportFault> {
     };
     let at = report.lines.issues;
     let ids = comments.iter().filter(|c| c.is_asked()).map(|c| &c.id);
-    let missing: Vec<&str> = ids
-        .clone()
+    let new = comments.iter().filter(|c| c.is_asked() && c.round == round);
+    let missing: Vec<&str> = new
+        .map(|c| c.id.as_str())
         .filter(|id| times(id) == 0)
-        .map(String::as_str)
         .collect();
     if !missing.is_empty() {
         fault(
@@ -445,6 +447,7 @@ mod tests {
             answer: None,
             joined_to: None,
             matter: None,
+            carried: false,
             passage: None,
         }
     }
@@ -490,7 +493,7 @@ mod tests {
                 issues: entries.iter().map(issue).collect(),
                 ..report(4, &[])
             };
-            placing_faults(&report, &comments).len()
+            placing_faults(&report, &comments, 1).len()
         };
         use Severity::{Critical, Important, Minor};
         assert_eq!(place(&[(Critical, &["s1.1"]), (Minor, &["s1.2"])]), 0);
@@ -507,6 +510,8 @@ mod tests {
             1
         );
         assert_eq!(place(&[(Critical, &["s1.1", "s1.2"]), (Minor, &[])]), 1);
+        // In a later round they have their places.
+        assert!(placing_faults(&report(4, &[]), &comments, 2).is_empty());
     }
 
     #[test]
@@ -547,6 +552,7 @@ mod tests {
         let known = Known {
             sum: Some(&sum),
             comments: &[],
+            round: 1,
             failed: vec!["s3"],
             weighed: None,
             language: Language::En,

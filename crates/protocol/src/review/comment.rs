@@ -87,12 +87,10 @@ impl Status {
         Status::OPEN.contains(&self)
     }
 
-    /// Whether an answer quotes the new text.
+    /// Whether an answer must quote the new text. A comment that is not addressed rests on its own
+    /// words while they are in the text.
     const fn needs_words(self) -> bool {
-        !matches!(
-            self,
-            Status::CannotBeChecked | Status::Declined | Status::Withdrawn
-        )
+        matches!(self, Status::Addressed | Status::Partly)
     }
 
     fn parse(word: &str) -> Option<Status> {
@@ -140,8 +138,8 @@ pub struct WrittenAnswer {
 
 const COMMENT_FORM: &str = "`- [critical|important|minor] L103 \"words of that line\": what is \
                             wrong and what to do`";
-const ANSWER_FORM: &str = "`- s6.1 [addressed|partly|not addressed] L103 \"words of the new \
-                           text\": why`, or `- s6.1 [cannot be checked|declined|withdrawn]: why`";
+const ANSWER_FORM: &str = "`- s6.1 [addressed|partly] L103 \"words of the new text\": why`, or `- \
+                           s6.1 [not addressed|cannot be checked|declined|withdrawn]: why`";
 
 /// Parses one entry of the comments. `None` if it says that there are none.
 pub(super) fn parse_comment(line: usize, entry: &str) -> Result<Option<WrittenComment>, String> {

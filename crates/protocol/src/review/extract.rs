@@ -4,6 +4,8 @@
 //! Pure: the text of the state in, its extract out. The reports have nothing more, so a view does
 //! not repeat them.
 
+use std::collections::BTreeSet;
+
 use quipu_contract::PanelPart;
 use serde_json::{Map, Value, json};
 
@@ -11,15 +13,23 @@ use super::comment::Status;
 use super::passage::shorten;
 
 /// The characters that are left of a comment that was weighed before.
-const KNOWN: usize = 120;
+const KNOWN: usize = 100;
+/// The characters that are left of a new comment of a later round: its gist, to be placed by.
+const NEW: usize = 160;
 /// The characters that are left of a quotation.
 const QUOTED: usize = 80;
+
+/// The round of a state, from 1.
+pub(crate) fn round_of(state: &str) -> u64 {
+    let state: Option<Value> = serde_json::from_str(state).ok();
+    state.and_then(|state| state["round"].as_u64()).unwrap_or(1)
+}
 
 /// The extract of a state. None if the text is no state.
 pub(crate) fn extract_state(state: &str, part: PanelPart) -> Option<String> {
     let state: Value = serde_json::from_str(state).ok()?;
     let comments = state["comments"].as_array()?;
-    let is_later = state["round"].as_u64().unwrap_or(1) > 1;
+    let round = state["round"].as_u64().unwrap_or(1);
     let alone: Vec<&Value> = comments
         .iter()
         .filter(|c| c["joined_to"].is_null())
@@ -28,19 +38,25 @@ pub(crate) fn extract_state(state: &str, part: PanelPart) -> Option<String> {
     let mut fields = vec![
         ("round", state["round"].clone()),
         ("review_progress", progress(&state["review_progress"])),
-        ("aggregates", aggregates(&state["aggregates"], part)),
+        (
+            "aggregates",
+            aggregates(&state["aggregates"], part, round > 1),
+        ),
         ("open_comments", state["open_comments"].clone()),
         ("resolved_comments", resolved(&alone)),
         ("verdict", state["verdict"].clone()),
     ];
     let mut lists = Vec::new();
     match part {
+        PanelPart::Weigh if round > 1 => {
+            let summary = &state["agent_outputs_summary"];
+            fields.push(("scores", scores(summary, &open)));
+            lists.extend(later_round(&state, round, &alone, &open));
+        }
         PanelPart::Weigh => {
             lists.push(("reports", reports(&state["agent_outputs_summary"])));
-            // A new comment of a later round is shown whole.
-            let is_known = |comment: &Value| is_later && comment["answer"].is_object();
-            let entry = |comment: &&Value| render(comment, is_known(comment).then_some(KNOWN));
-            lists.push(("comments", open.iter().map(entry).collect()));
+            let entries = open.iter().map(|comment| render(comment, Shown::Whole));
+            lists.push(("comments", entries.collect()));
         }
         // The issues are in the report that weighs the panel.
         PanelPart::SumUp => fields.push(("agents", titles(&state["agent_outputs_summary"]))),
@@ -60,6 +76,50 @@ pub(crate) fn extract_state(state: &str, part: PanelPart) -> Option<String> {
     Some(format!("{{\n{}\n}}\n", all.join(",\n")))
 }
 
+/// What a later round asks of the agent that weighs the panel: the new comments in the order
+/// of the text, each with the others on its passage; what this round resolved; and of the open
+/// comments that are placed already the grave ones and those that a new one may repeat.
+fn later_round(
+    state: &Value,
+    round: u64,
+    alone: &[&Value],
+    open: &[&Value],
+) -> Vec<(&'static str, Vec<String>)> {
+    let is_new = |c: &Value| c["round"].as_u64() == Some(round);
+    let shared = state["aggregates"]["shared"].as_array();
+    let beside = |comment: &Value| -> Vec<String> {
+        let groups = shared.into_iter().flatten();
+        let groups = groups.filter_map(|group| group["comments"].as_array());
+        let own = groups.filter(|ids| ids.contains(&comment["id"]));
+        own.flatten()
+            .filter(|id| **id != comment["id"])
+            .filter_map(|id| id.as_str().map(str::to_owned))
+            .collect()
+    };
+    let mut new: Vec<&Value> = open.iter().copied().filter(|c| is_new(c)).collect();
+    new.sort_by_key(|c| c["line"].as_u64());
+    let repeated: BTreeSet<String> = new.iter().flat_map(|c| beside(c)).collect();
+    let is_shown = |c: &Value| {
+        let id = c["id"].as_str().unwrap_or_default();
+        !is_new(c) && (c["severity"] != "minor" || repeated.contains(id))
+    };
+    let is_resolved =
+        |c: &Value| !is_open(c) && c["answer"]["round"].as_u64() == Some(round) && !is_new(c);
+    let known = |c: &&Value| render(c, Shown::Known);
+    let shown = open.iter().filter(|c| is_shown(c)).map(known);
+    let resolved = alone.iter().filter(|c| is_resolved(c)).map(known);
+    vec![
+        (
+            "comments",
+            new.iter()
+                .map(|c| render(c, Shown::New(&beside(c))))
+                .collect(),
+        ),
+        ("earlier", shown.collect()),
+        ("resolved", resolved.collect()),
+    ]
+}
+
 fn is_open(comment: &Value) -> bool {
     let status = comment["status"].as_str().unwrap_or_default();
     Status::OPEN
@@ -75,12 +135,15 @@ fn progress(progress: &Value) -> Value {
 }
 
 /// The numbers. Comments on one passage are named by their ids: the words are in the comments.
-fn aggregates(sum: &Value, part: PanelPart) -> Value {
+fn aggregates(sum: &Value, part: PanelPart, is_later: bool) -> Value {
     let mut sum = sum.clone();
     let Some(fields) = sum.as_object_mut() else {
         return sum;
     };
     fields.remove("open");
+    if is_later {
+        fields.remove("shared");
+    }
     match (part, fields.get_mut("shared").and_then(Value::as_array_mut)) {
         (PanelPart::Weigh, Some(shared)) => {
             for passage in shared.iter_mut().filter_map(Value::as_object_mut) {
@@ -115,6 +178,18 @@ fn titles(summary: &Value) -> Value {
     Value::Object(scored.map(title).collect())
 }
 
+/// The score, the confidence and the open comments of each agent that has reported, in one line.
+fn scores(summary: &Value, open: &[&Value]) -> Value {
+    let agents = summary.as_object().into_iter().flatten();
+    let scored = agents.filter(|(_, agent)| agent["overall_score"].is_u64());
+    let line = |(id, agent): (&String, &Value)| {
+        let own = open.iter().filter(|c| c["agent"] == json!(id));
+        let (score, confidence) = (&agent["overall_score"], &agent["confidence"]);
+        format!("{id} {score}, {confidence}, {} open", own.count())
+    };
+    json!(scored.map(line).collect::<Vec<_>>().join("; "))
+}
+
 /// A line for each agent that has reported.
 fn reports(summary: &Value) -> Vec<String> {
     let agents = summary.as_object().into_iter().flatten();
@@ -131,9 +206,19 @@ fn reports(summary: &Value) -> Vec<String> {
     scored.map(line).collect()
 }
 
-/// A comment as an entry of a report has it: `s6.1 [important] L103 "words": what is wrong`. With a
-/// limit, its words are left out, and its text and newest answer are cut.
-fn render(comment: &Value, limit: Option<usize>) -> String {
+/// How much of a comment is shown.
+#[derive(Clone, Copy)]
+enum Shown<'b> {
+    Whole,
+    /// A new comment of a later round, with the others on its passage.
+    New(&'b [String]),
+    /// One that is placed already.
+    Known,
+}
+
+/// A comment as an entry of a report has it: `s6.1 [important] L103 "words": what is wrong`. An answer is
+/// shown if a part of it was done.
+fn render(comment: &Value, shown: Shown<'_>) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let answer = &comment["answer"];
     let status = match answer.is_object() {
@@ -144,29 +229,37 @@ fn render(comment: &Value, limit: Option<usize>) -> String {
         Some(path) => format!("{path} "),
         None => String::new(),
     };
-    let quote = match limit {
-        Some(_) => String::new(),
-        None => format!(" \"{}\"", shorten(&text(&comment["quote"]), QUOTED)),
+    let (beside, limit) = match shown {
+        Shown::Whole => (&[][..], None),
+        Shown::New(beside) => (beside, Some(NEW)),
+        Shown::Known => (&[][..], Some(KNOWN)),
+    };
+    let quote = match shown {
+        Shown::Known => String::new(),
+        _ => format!(" \"{}\"", shorten(&text(&comment["quote"]), QUOTED)),
     };
     let cut = |text: String| match limit {
         Some(limit) => shorten(&text, limit),
         None => text,
     };
     let answered = match answer["text"].as_str() {
-        Some(said) => format!(" → {}", cut(said.to_owned())),
-        None => String::new(),
+        Some(said) if comment["status"] != "not-addressed" => {
+            format!(" → {}", cut(said.to_owned()))
+        }
+        _ => String::new(),
+    };
+    let beside = match beside.is_empty() {
+        true => String::new(),
+        false => format!(" (passage of {})", beside.join(", ")),
     };
     // Comments that were joined are named by what the panel said of all of them.
     let matter = &comment["matter"];
-    let (with, said) = match matter["with"].as_array() {
-        Some(with) => {
-            let with: Vec<String> = with.iter().map(text).collect();
-            (format!(" (with {})", with.join(", ")), &matter["text"])
-        }
-        None => (String::new(), &comment["text"]),
+    let said = match matter["text"].is_string() {
+        true => &matter["text"],
+        false => &comment["text"],
     };
     format!(
-        "{}{with} [{}{status}] {path}L{}{quote}: {}{answered}",
+        "{} [{}{status}] {path}L{}{beside}{quote}: {}{answered}",
         text(&comment["id"]),
         text(&comment["severity"]),
         comment["line"],
@@ -179,22 +272,21 @@ mod tests {
     use super::*;
 
     fn state(round: u64) -> String {
-        let comment = |id: &str, severity: &str, status: &str| {
-            json!({"id": id, "severity": severity, "line": 3, "quote": "a knot", "status": status,
-                "text": "It is vague.", "answer": (status != "open").then(|| json!({"text": "Still so."}))})
+        let comment = |id: &str, severity: &str, status: &str, of: u64| {
+            json!({"id": id, "agent": "s1", "severity": severity, "line": 3, "quote": "a knot", "status": status,
+                "text": "It is vague.", "round": of,
+                "answer": (status != "open").then(|| json!({"round": round, "text": "Still so."}))})
         };
-        let many = (4..20).map(|n| comment(&format!("s1.{n}"), "minor", "open"));
-        let comments: Vec<Value> = [
-            comment("s1.1", "minor", "not-addressed"),
-            comment("s1.2", "critical", "open"),
-            comment("s1.3", "important", "withdrawn"),
-        ]
-        .into_iter()
-        .chain(many)
-        .collect();
+        let comments = [
+            comment("s1.1", "minor", "not-addressed", 1),
+            comment("s1.2", "critical", "open", round),
+            comment("s1.3", "important", "withdrawn", 1),
+            comment("s1.4", "important", "partly", 1),
+            comment("s1.5", "minor", "not-addressed", 1),
+        ];
         let state = json!({"round": round, "comments": comments, "verdict": null,
             "review_progress": {"failed_agents": ["s3"], "completed_agents": ["s1"]},
-            "aggregates": {"overall": 3.5, "shared": [{"line": 3, "quote": "a knot", "comments": ["s1.1", "r1.1"]}]},
+            "aggregates": {"overall": 3.5, "shared": [{"line": 3, "quote": "a knot", "comments": ["s1.1", "s1.2"]}]},
             "open_comments": {"critical": 1},
             "agent_outputs_summary": {
                 "s1": {"title": "Title", "overall_score": 4, "confidence": 3, "summary": "Fine."},
@@ -204,23 +296,39 @@ mod tests {
 
     #[test]
     fn the_agent_that_weighs_sees_each_open_comment_once() {
-        let extract = extract_state(&state(2), PanelPart::Weigh).unwrap();
+        let extract = extract_state(&state(1), PanelPart::Weigh).unwrap();
         let read: Value = serde_json::from_str(&extract).unwrap();
         assert_eq!(
             read["reports"],
             json!(["s1 Title: score 4, confidence 3: Fine."])
         );
-        assert_eq!(read["comments"].as_array().unwrap().len(), 18);
-        let first = "s1.1 [minor, not addressed] L3: It is vague. → Still so.";
-        assert_eq!(read["comments"][0], first);
+        assert_eq!(read["comments"].as_array().unwrap().len(), 4);
         assert_eq!(
             read["comments"][1],
             "s1.2 [critical] L3 \"a knot\": It is vague."
         );
         assert_eq!(read["resolved_comments"], json!({"withdrawn": 1}));
         assert_eq!(read["review_progress"]["failed_agents"], json!(["s3"]));
-        let shared = json!([{"line": 3, "comments": ["s1.1", "r1.1"]}]);
+        let shared = json!([{"line": 3, "comments": ["s1.1", "s1.2"]}]);
         assert_eq!(read["aggregates"]["shared"], shared);
+    }
+
+    #[test]
+    fn in_a_later_round_it_sees_what_is_new_and_the_grave_comments_that_are_placed() {
+        let extract = extract_state(&state(2), PanelPart::Weigh).unwrap();
+        let read: Value = serde_json::from_str(&extract).unwrap();
+        let new = json!(["s1.2 [critical] L3 (passage of s1.1) \"a knot\": It is vague."]);
+        assert_eq!(read["comments"], new);
+        // A minor one is shown if a new comment may repeat it.
+        let earlier = json!([
+            "s1.1 [minor, not addressed] L3: It is vague.",
+            "s1.4 [important, partly] L3: It is vague. → Still so."
+        ]);
+        assert_eq!(read["earlier"], earlier);
+        let resolved = json!(["s1.3 [important, withdrawn] L3: It is vague. → Still so."]);
+        assert_eq!(read["resolved"], resolved);
+        assert_eq!(read["scores"], "s1 4, 3, 4 open");
+        assert!(read["aggregates"]["shared"].is_null() && read["reports"].is_null());
     }
 
     #[test]

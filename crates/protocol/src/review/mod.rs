@@ -2,6 +2,7 @@
 //! review, and the derived state file.
 
 mod agree;
+mod carried;
 mod checks;
 mod comment;
 mod extract;
@@ -19,8 +20,9 @@ mod sum;
 
 pub use checks::{Checks, make_checks};
 pub use comment::{Severity, Status};
-pub(crate) use extract::extract_state;
+pub(crate) use extract::{extract_state, round_of};
 pub use letter::{LetterError, write_letter};
+pub(crate) use report::without_places;
 pub use report::{Author, Report, ReportFault, parse_report};
 pub use revise::{ReviseError, Revised, Revision, reply_path, revise};
 pub use revised::{Changes, Concern, answers_to, changed_passages, is_by_comment};

@@ -1,7 +1,9 @@
 //! Parses the report of one agent of a panel strictly. Each fault names its line, so that the agent
 //! can fix it.
 //!
-//! A reviewer writes comments; the agents that weigh the panel and sum it up write lists.
+//! A reviewer writes comments; the agents that weigh the panel and sum it up write lists. In a later
+//! round a reviewer may write one list without parts: a summary, the scores that change, answers and
+//! new comments. The other scores are those of its last report.
 
 use quipu_text::{Document, Section};
 use serde::Serialize;
@@ -112,11 +114,13 @@ pub struct ReportFault {
     pub what: String,
 }
 
-/// Parses a report. `metrics` are the names that it must score.
+/// Parses a report. `metrics` are the names that it must score; `last` is the report of its author in
+/// the round before.
 pub fn parse_report(
     text: &str,
     metrics: &[&str],
     author: Author,
+    last: Option<&Report>,
 ) -> Result<Report, Vec<ReportFault>> {
     let mut reader = Reader {
         document: Document::parse(text),
@@ -127,8 +131,9 @@ pub fn parse_report(
         name: reader.title(),
         ..Report::default()
     };
-    match author {
-        Author::Reviewer => {
+    match (author, last.and_then(|_| reader.list_alone())) {
+        (Author::Reviewer, Some(list)) => reader.answers(&list, metrics, last, &mut report),
+        (Author::Reviewer, None) => {
             let [overall, comments, scores] = reader.parts(OF_REVIEWER);
             reader.assessment(overall.as_ref(), &mut report);
             report.comments = reader.entries(comments.as_ref(), parse_comment);
@@ -136,7 +141,7 @@ pub fn parse_report(
             report.answers = reader.entries(answers.as_ref(), parse_answer);
             report.scores = reader.metrics(scores.as_ref(), metrics);
         }
-        Author::Panel => {
+        (Author::Panel, _) => {
             let [overall, findings, advice, critical, scores] = reader.parts(OF_PANEL);
             reader.assessment(overall.as_ref(), &mut report);
             report.findings = reader.list(findings.as_ref());
@@ -154,7 +159,7 @@ pub fn parse_report(
     Err(reader.faults)
 }
 
-/// The comments of a report that has no scores. Entries out of form are left out.
+/// The comments of a report, without a check of its other parts. Entries out of form are left out.
 pub(super) fn parse_comments(text: &str) -> Vec<WrittenComment> {
     let mut reader = Reader {
         document: Document::parse(text),
@@ -162,6 +167,7 @@ pub(super) fn parse_comments(text: &str) -> Vec<WrittenComment> {
         faults: Vec::new(),
     };
     let part = reader.part_about(OF_REVIEWER[1]);
+    let part = part.or_else(|| reader.list_alone());
     reader.entries(part.as_ref(), parse_comment)
 }
 
@@ -174,6 +180,20 @@ pub(super) fn parse_issues(text: &str) -> Vec<PlacedIssue> {
     };
     let part = reader.part_about(ISSUES);
     part.map_or_else(Vec::new, |part| reader.issues(&part))
+}
+
+/// A report that weighs the panel without its scores of the panel and without the places of comments.
+pub(crate) fn without_places(text: &str) -> String {
+    let document = Document::parse(text);
+    let left_out = |s: &&Section| {
+        s.level == 2 && (s.title.ends_with(ISSUES) || s.title.ends_with(OF_PANEL[4]))
+    };
+    let (mut kept, mut at) = (String::new(), 0);
+    for section in document.sections().iter().filter(left_out) {
+        kept.push_str(&text[at..section.range.start]);
+        at = section.range.end;
+    }
+    kept + &text[at..]
 }
 
 struct Reader<'t> {
@@ -246,6 +266,63 @@ impl Reader<'_> {
         sections
             .find(|s| s.level == 2 && s.title.ends_with(name))
             .cloned()
+    }
+
+    /// The title with its list, if the report has no parts.
+    fn list_alone(&self) -> Option<Section> {
+        let mut sections = self.document.sections().iter();
+        let title = sections.find(|s| s.level == 1)?;
+        let is_alone = !self.document.sections().iter().any(|s| s.level == 2);
+        is_alone.then(|| title.clone())
+    }
+
+    /// A report of a later round without parts.
+    fn answers(
+        &mut self,
+        list: &Section,
+        metrics: &[&str],
+        last: Option<&Report>,
+        report: &mut Report,
+    ) {
+        let keys = keyed(&self.document, list);
+        let is_given = |key: &str| keys.iter().any(|(_, name, _)| name == key);
+        let mut number = |key: &str, last: Option<u8>| match last.filter(|_| !is_given(key)) {
+            Some(last) => last,
+            None => self.number(Some(list), key).unwrap_or_default(),
+        };
+        report.score = number("Score", last.map(|last| last.score));
+        report.confidence = number("Confidence", last.map(|last| last.confidence));
+        match keys.iter().find(|(_, name, _)| name == "Summary") {
+            Some((_, _, value)) => report.summary.clone_from(value),
+            None => self.fault(list.line, "there is no line `- **Summary:** …`".into()),
+        }
+        let line_of = |key: &str| {
+            let found = keys.iter().find(|(_, name, _)| name == key);
+            found.map_or(list.line, |(line, ..)| *line)
+        };
+        (report.lines.score, report.lines.summary) = (line_of("Score"), line_of("Summary"));
+        report.scores = metrics
+            .iter()
+            .map(|metric| {
+                let before = last.and_then(|last| last.scores.iter().find(|(m, _)| m == metric));
+                match before.filter(|_| !is_given(metric)) {
+                    Some(before) => before.clone(),
+                    None => self.metrics(Some(list), &[metric]).remove(0),
+                }
+            })
+            .collect();
+        for (line, entry) in items(&self.document, list) {
+            let result = match entry.chars().next() {
+                Some('*') if entry.starts_with("**") => Ok(()),
+                Some('[' | '【') => {
+                    parse_comment(line, &entry).map(|parsed| report.comments.extend(parsed))
+                }
+                _ => parse_answer(line, &entry).map(|parsed| report.answers.extend(parsed)),
+            };
+            if let Err(what) = result {
+                self.fault(line, what);
+            }
+        }
     }
 
     fn assessment(&mut self, part: Option<&Section>, report: &mut Report) {
@@ -486,7 +563,7 @@ mod tests {
     const WEIGHED: &str = "# Quality Controller Analysis\n\n## 1. Overall Assessment\n- **Score:** 4\n- **Confidence:** 3\n- **Summary:** Clear.\n\n## 2. Key Findings\n- One\n  over two lines\n\n## 3. Recommendations\n- Do it.\n\n## 4. Critical Issues\n- None\n\n## 5. Detailed Scores\n\n## 6. Issues by Severity\n### Critical\n- None\n### Important\n- s1.2, r5.1: The two means differ.\n### Minor\n- w3.1: Cut it.\n\n## 7. Conflicts\n- s2.1 | w3.1: w3.1 holds, for the text is long.\n\n## 8. Verdict\n- **Verdict:** Needs revision.\n";
 
     fn read(text: &str) -> Result<Report, Vec<ReportFault>> {
-        parse_report(text, &[METRIC], Author::Reviewer)
+        parse_report(text, &[METRIC], Author::Reviewer, None)
     }
 
     #[test]
@@ -511,8 +588,31 @@ mod tests {
     }
 
     #[test]
+    fn a_report_of_a_later_round_may_be_one_list() {
+        let text = "# Abstract Reviewer Analysis\n- **Summary:** Better.\n- **Score:** 5\n- s2.1 [not \
+                    addressed]: As before.\n- [minor] L3 \"a word\": Cut it.\n\n<!-- ANALYSIS_COMPLETE -->\n";
+        let last = read(GOOD).unwrap();
+        let of_round = |text: &str| parse_report(text, &[METRIC], Author::Reviewer, Some(&last));
+        let report = of_round(text).unwrap();
+        assert_eq!((report.score, report.confidence), (5, 3));
+        assert_eq!(report.summary, "Better.");
+        assert_eq!(report.scores, last.scores);
+        assert_eq!((report.comments.len(), report.answers.len()), (1, 1));
+        let faults = of_round(&text.replace("**Score:** 5", "**Score:** 4.5")).unwrap_err();
+        assert_eq!(faults[0].line, 3);
+        assert_eq!(
+            of_round(&text.replace("Summary", "Sum")).unwrap_err().len(),
+            1
+        );
+        // The first report has every part.
+        assert!(read(text).is_err());
+        // A report with parts is read as before.
+        assert_eq!(of_round(GOOD).unwrap().score, 4);
+    }
+
+    #[test]
     fn a_report_on_the_panel_is_read() {
-        let report = parse_report(WEIGHED, &[], Author::Panel).unwrap();
+        let report = parse_report(WEIGHED, &[], Author::Panel, None).unwrap();
         assert_eq!(report.findings, ["One over two lines"]);
         assert!(report.critical.is_empty());
         let issues: Vec<_> = report
@@ -539,7 +639,7 @@ mod tests {
     fn a_denied_issue_is_none_and_an_unclear_one_goes_back() {
         let read = |denied: &str| {
             let text = WEIGHED.replacen("Issues\n- None", &format!("Issues\n- {denied}"), 1);
-            parse_report(&text, &[], Author::Panel)
+            parse_report(&text, &[], Author::Panel, None)
         };
         for denied in ["No critical issues were identified.", "未发现关键问题。"] {
             assert!(read(denied).unwrap().critical.is_empty());

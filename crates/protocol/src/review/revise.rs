@@ -10,11 +10,10 @@ use quipu_store::{Change, Expect, Op, Receipt, StoreError};
 use thiserror::Error;
 
 use super::comment::Status;
-use super::matter::Matters;
 use super::passage::Passages;
 use super::revised::judged;
 use super::rounds::{Comment, Rounds};
-use super::state::{Member, PanelView, panel_view};
+use super::state::{Member, PanelView, load_earlier, panel_view};
 use crate::flow::{
     AttemptResult, FlowCache, FlowError, GateError, State, decide_gate, flow_now, refresh_panel,
 };
@@ -116,11 +115,28 @@ pub fn revise(
     }
     let new = std::str::from_utf8(&revision.text).map_err(|_| ReviseError::NotText)?;
     let texts = (rounds.text(panel.round), new);
-    let mut comments = panel.comments.clone();
-    for report in panel.members.iter().filter_map(|m| m.report.as_ref()) {
-        let checks = panel.checks.as_ref().map_or("", |checks| &checks.id);
-        Matters::of(&report.issues, checks).join(&mut comments);
-    }
+    // The files as they will be in the next round.
+    let reply = path_of_reply(&rounds, panel.round);
+    let next = |path: &ProjectPath| {
+        let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+        if *path == manuscript {
+            return Some(new.to_owned());
+        }
+        if reply.as_ref() == Some(path) {
+            return revision.reply.as_ref().map(text);
+        }
+        if let Some((bib, bytes)) = &bibliography
+            && bib == path
+        {
+            return Some(text(bytes));
+        }
+        let outputs = panel.members.iter().map(|member| &member.path);
+        let mut moved = outputs
+            .chain(std::iter::once(&manuscript))
+            .chain(bibliography.iter().map(|(path, _)| path));
+        let file = moved.find(|file| rounds.path(panel.round, file).as_ref() == Some(path));
+        read(file.unwrap_or(path))
+    };
     let (again, kept): (Vec<&Member>, Vec<&Member>) = panel
         .members
         .iter()
@@ -129,6 +145,9 @@ pub fn revise(
             let reads = bibliography
                 .as_ref()
                 .is_some_and(|(path, _)| may_cite(contract, member, path));
+            let job = flow.jobs.iter().find(|job| job.job.step == member.id);
+            let earlier = job.and_then(|job| load_earlier(contract, job, &next));
+            let comments = earlier.map_or_else(Vec::new, |earlier| earlier.comments);
             reads || is_concerned(contract, member, &comments, texts)
         });
     let ids = |members: &[&Member]| members.iter().map(|m| m.id.clone()).collect::<Vec<_>>();
@@ -298,8 +317,9 @@ fn path_of_reply(rounds: &Rounds<'_>, round: usize) -> Option<ProjectPath> {
     rounds.path(round, &ProjectPath::parse(REPLY).ok()?)
 }
 
-/// Whether a revision concerns an agent: it has open comments for which no other agent answers, the
-/// words that addressed one are gone, or a section that it judges has changed.
+/// Whether a revision concerns an agent: it has open comments for which no other agent answers and on
+/// which there is something new, the words that addressed one are gone, or a section that it judges has
+/// changed.
 fn is_concerned(
     contract: &Contract,
     member: &Member,
@@ -307,12 +327,11 @@ fn is_concerned(
     (old, new): (&str, &str),
 ) -> bool {
     let now = Passages::of(new);
-    let mut own = comments.iter().filter(|c| c.agent == member.id);
     let is_undone = |c: &Comment| {
         let is_here = c.path.is_none() && c.status == Status::Addressed;
         is_here && now.find(c.last_quote()).is_empty()
     };
-    if own.any(|c| c.is_asked() || is_undone(c)) {
+    if comments.iter().any(|c| c.needs_answer() || is_undone(c)) {
         return true;
     }
     let step = contract.step(&member.id);

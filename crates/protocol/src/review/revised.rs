@@ -16,7 +16,11 @@ use super::sentences::{Sentence, by_line, bytes_of_lines, sentences};
 use crate::view::words;
 
 /// A change that shares so many words with a comment may answer it.
-const RELATED: usize = 2;
+pub(super) const RELATED: usize = 2;
+/// A change beside a sentence concerns it if it exchanges so many words; a correction of spelling does not.
+const SUBSTANTIAL: usize = 5;
+/// A change of more pairs of sentences is not split: the text is another one.
+const MOST_PAIRS: usize = 10_000;
 /// In `passages` of a step: its report judges the whole text.
 const WHOLE: &str = "*";
 
@@ -51,22 +55,77 @@ pub struct Changes {
     pub elsewhere: Vec<String>,
 }
 
+impl Changes {
+    /// The lines that it shows.
+    pub fn lines(&self) -> impl Iterator<Item = usize> {
+        let numbers = self.text.lines().filter_map(|line| line.strip_prefix('L'));
+        numbers.filter_map(|line| line.split([' ', '\t']).next()?.parse().ok())
+    }
+}
+
 /// Changed sentences in both texts.
-struct Hunk {
+pub(super) struct Hunk {
     old: Range<usize>,
     new: Range<usize>,
 }
 
+/// Splits a change where a sentence has become another one that shares half of its words.
+fn by_sentence(hunk: Hunk, before: &[Sentence], after: &[Sentence]) -> Vec<Hunk> {
+    let (rows, columns) = (hunk.old.len(), hunk.new.len());
+    if rows * columns > MOST_PAIRS || rows * columns < 2 {
+        return vec![hunk];
+    }
+    let of = |all: &[Sentence]| all.iter().map(|s| words(&s.plain)).collect::<Vec<_>>();
+    let (old, new) = (of(&before[hunk.old.clone()]), of(&after[hunk.new.clone()]));
+    let is_like = |row: usize, column: usize| {
+        let shared = old[row].intersection(&new[column]).count();
+        shared > 0 && 2 * shared >= old[row].len().max(new[column].len())
+    };
+    // The most pairs in order: `most[row][column]` is that of the sentences from there on.
+    let mut most = vec![vec![0usize; columns + 1]; rows + 1];
+    for row in (0..rows).rev() {
+        for column in (0..columns).rev() {
+            let pair = usize::from(is_like(row, column)) + most[row + 1][column + 1];
+            most[row][column] = pair.max(most[row + 1][column]).max(most[row][column + 1]);
+        }
+    }
+    let (mut row, mut column) = (0, 0);
+    let (mut first_row, mut first_column) = (0, 0);
+    let mut parts = Vec::new();
+    let mut add = |old: Range<usize>, new: Range<usize>| {
+        if !(old.is_empty() && new.is_empty()) {
+            parts.push(Hunk {
+                old: hunk.old.start + old.start..hunk.old.start + old.end,
+                new: hunk.new.start + new.start..hunk.new.start + new.end,
+            });
+        }
+    };
+    while row < rows && column < columns {
+        if is_like(row, column) && most[row][column] == most[row + 1][column + 1] + 1 {
+            add(first_row..row, first_column..column);
+            add(row..row + 1, column..column + 1);
+            (row, column) = (row + 1, column + 1);
+            (first_row, first_column) = (row, column);
+        } else if most[row + 1][column] >= most[row][column + 1] {
+            row += 1;
+        } else {
+            column += 1;
+        }
+    }
+    add(first_row..rows, first_column..columns);
+    parts
+}
+
 /// A revision by sentences.
-struct Revision<'t> {
+pub(super) struct Revision<'t> {
     new: &'t str,
-    before: Vec<Sentence>,
+    pub before: Vec<Sentence>,
     after: Vec<Sentence>,
-    hunks: Vec<Hunk>,
+    pub hunks: Vec<Hunk>,
 }
 
 impl<'t> Revision<'t> {
-    fn of(old: &str, new: &'t str) -> Revision<'t> {
+    pub fn of(old: &str, new: &'t str) -> Revision<'t> {
         let (before, after) = (sentences(old), sentences(new));
         let hunks = {
             let one: Vec<&str> = before.iter().map(|s| s.plain.as_str()).collect();
@@ -78,7 +137,8 @@ impl<'t> Revision<'t> {
                 old: op.old_range(),
                 new: op.new_range(),
             };
-            changed.map(hunk).collect::<Vec<_>>()
+            let parts = |hunk: Hunk| by_sentence(hunk, &before, &after);
+            changed.map(hunk).flat_map(parts).collect::<Vec<_>>()
         };
         Revision {
             new,
@@ -89,7 +149,7 @@ impl<'t> Revision<'t> {
     }
 
     /// Whether a change meets some bytes of either text.
-    fn meets(&self, hunk: &Hunk, old: &[Range<usize>], new: &[Range<usize>]) -> bool {
+    pub fn meets(&self, hunk: &Hunk, old: &[Range<usize>], new: &[Range<usize>]) -> bool {
         let meet = |own: &[Sentence], others: &[Range<usize>]| {
             own.iter()
                 .any(|s| others.iter().any(|other| s.overlaps(other)))
@@ -98,21 +158,49 @@ impl<'t> Revision<'t> {
     }
 
     /// The sentences of the new text that overlap some bytes.
-    fn overlapping(&self, bytes: &Range<usize>) -> Vec<usize> {
+    pub fn overlapping(&self, bytes: &Range<usize>) -> Vec<usize> {
         let all = self.after.iter().enumerate();
         all.filter(|(_, s)| s.overlaps(bytes))
             .map(|(at, _)| at)
             .collect()
     }
 
-    /// The hunk whose new sentences share most words with a comment.
+    /// Whether a change is beside some sentences of the new text.
+    fn is_beside(&self, hunk: &Hunk, own: &[usize]) -> bool {
+        let near = hunk.new.start.saturating_sub(1)..hunk.new.end + 1;
+        own.iter().any(|at| near.contains(at))
+    }
+
+    /// The words of the new sentences of a change.
+    fn words_of(&self, hunk: &Hunk) -> BTreeSet<String> {
+        words_in(&self.after[hunk.new.clone()])
+    }
+
+    /// The words that a change takes away and those that it brings.
+    fn exchanged(&self, hunk: &Hunk) -> (BTreeSet<String>, BTreeSet<String>) {
+        let before = words_in(&self.before[hunk.old.clone()]);
+        let after = self.words_of(hunk);
+        (&before - &after, &after - &before)
+    }
+
+    /// The words that a change brings.
+    pub fn brought(&self, hunk: &Hunk) -> BTreeSet<String> {
+        self.exchanged(hunk).1
+    }
+
+    /// Whether a change beside some sentences of the new text concerns them: a sentence is new or gone,
+    /// or many words are.
+    pub fn weighs_on(&self, hunk: &Hunk, own: &[usize]) -> bool {
+        let is_whole = hunk.old.is_empty() || hunk.new.is_empty();
+        let (taken, brought) = self.exchanged(hunk);
+        let is_heavy = is_whole || taken.len().max(brought.len()) >= SUBSTANTIAL;
+        is_heavy && self.is_beside(hunk, own)
+    }
+
+    /// The hunk that brings most words of a comment.
     fn most_related(&self, comment: &Comment) -> Option<usize> {
         let wanted = words(&format!("{} {}", comment.last_quote(), comment.text));
-        let shared = |hunk: &Hunk| {
-            let new = self.after[hunk.new.clone()].iter();
-            let text: Vec<&str> = new.map(|s| s.plain.as_str()).collect();
-            words(&text.join("\n")).intersection(&wanted).count()
-        };
+        let shared = |hunk: &Hunk| self.brought(hunk).intersection(&wanted).count();
         let all = self.hunks.iter().map(shared).enumerate();
         // The first of equal hunks.
         all.filter(|(_, count)| *count >= RELATED)
@@ -135,11 +223,7 @@ impl<'t> Revision<'t> {
             .iter()
             .flat_map(|bytes| self.overlapping(bytes))
             .collect();
-        let is_next = |hunk: &Hunk| {
-            let near = hunk.new.start.saturating_sub(1)..hunk.new.end + 1;
-            own.iter().any(|at| near.contains(at))
-        };
-        let touches = |hunk: &Hunk| self.meets(hunk, &there, &here) || is_next(hunk);
+        let touches = |hunk: &Hunk| self.meets(hunk, &there, &here) || self.weighs_on(hunk, &own);
         let touched: Vec<usize> = (0..self.hunks.len())
             .filter(|at| touches(&self.hunks[*at]))
             .collect();
@@ -207,6 +291,11 @@ impl<'t> Revision<'t> {
     }
 }
 
+fn words_in(sentences: &[Sentence]) -> BTreeSet<String> {
+    let text: Vec<&str> = sentences.iter().map(|s| s.plain.as_str()).collect();
+    words(&text.join("\n"))
+}
+
 /// The changes that concern a reviewer, and the sentences of its open comments.
 pub fn changed_passages(old: &str, new: &str, concern: &Concern<'_>) -> Changes {
     let revision = Revision::of(old, new);
@@ -216,22 +305,34 @@ pub fn changed_passages(old: &str, new: &str, concern: &Concern<'_>) -> Changes 
     let asked: Vec<&Comment> = concern
         .comments
         .iter()
-        .filter(|c| c.is_asked() || is_undone(c))
+        .filter(|c| c.needs_answer() || is_undone(c))
         .collect();
+    let named_by = |text: &str| -> Vec<Range<usize>> {
+        let lines = lines_in(text).into_iter();
+        lines
+            .map(|(first, last)| bytes_of_lines(new, first, last))
+            .collect()
+    };
+    let answered = named_by(concern.answers);
     // A comment that compares its words with another line needs both.
-    let texts = asked.iter().map(|c| c.text.as_str());
-    let named: Vec<Range<usize>> = std::iter::once(concern.answers)
-        .chain(texts)
-        .flat_map(lines_in)
-        .map(|(first, last)| bytes_of_lines(new, first, last))
+    let compared: Vec<(Vec<Range<usize>>, BTreeSet<String>)> = asked
+        .iter()
+        .map(|c| (named_by(&c.text), words(&c.text)))
         .collect();
+    let is_compared = |hunk: &Hunk| {
+        compared.iter().any(|(named, own)| {
+            let shared = || revision.words_of(hunk).intersection(own).count();
+            revision.meets(hunk, &[], named) && shared() >= RELATED
+        })
+    };
     let mut is_shown: Vec<bool> = revision
         .hunks
         .iter()
         .map(|hunk| {
             is_whole
                 || revision.meets(hunk, &sections.0, &sections.1)
-                || revision.meets(hunk, &[], &named)
+                || revision.meets(hunk, &[], &answered)
+                || is_compared(hunk)
         })
         .collect();
     let passages = (Passages::of(old), Passages::of(new));
@@ -290,7 +391,7 @@ pub(super) fn judged(text: &str, words: &[String]) -> Vec<Range<usize>> {
 }
 
 /// The lines that a text names: `L12`, `L12-15`, `第12行`; the first and the last.
-fn lines_in(text: &str) -> Vec<(usize, usize)> {
+pub(super) fn lines_in(text: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     for (at, word) in text.match_indices(['L', '第']) {
         let starts_word = !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
@@ -320,10 +421,64 @@ pub fn is_by_comment(reply: &str) -> bool {
     sections.any(|section| !ids_in(&section.title).is_empty())
 }
 
+/// The parts of a reply: paragraphs and items of lists, without headings.
+pub(super) fn blocks(reply: &str) -> Vec<String> {
+    let mut blocks: Vec<String> = Vec::new();
+    let mut is_open = false;
+    for line in reply.lines() {
+        let text = line.trim();
+        let is_item = text.starts_with(['-', '*', '+']);
+        match blocks.last_mut().filter(|_| is_open && !is_item) {
+            Some(last) if !text.is_empty() && !text.starts_with('#') => {
+                last.push(' ');
+                last.push_str(text);
+            }
+            _ if text.is_empty() || text.starts_with('#') => is_open = false,
+            _ => {
+                blocks.push(text.to_owned());
+                is_open = true;
+            }
+        }
+    }
+    blocks
+}
+
+/// Whether a section of a reply that names one of these comments says something.
+pub(super) fn replies_to(reply: &str, ids: &[&str]) -> bool {
+    let document = Document::parse(reply);
+    document.sections().iter().any(|section| {
+        let named = ids_in(&section.title);
+        let body = document.slice(&(section.body.start..section.range.end));
+        named.iter().any(|id| ids.contains(id)) && !said(body).is_empty()
+    })
+}
+
+/// What a reply says before its first section about a comment: all of it if there is none.
+pub(super) fn said_to_all(reply: &str) -> String {
+    let document = Document::parse(reply);
+    let mut sections = document.sections().iter();
+    let first = sections.find(|section| !ids_in(&section.title).is_empty());
+    match first {
+        Some(first) => said(&reply[..first.range.start]),
+        None => reply.to_owned(),
+    }
+}
+
+/// The lines that the authors wrote: the reader has what the template of the letter repeats, and a field
+/// that is not filled in says nothing.
+fn said(text: &str) -> String {
+    let is_said = |line: &&str| {
+        let line = line.trim();
+        let is_empty = line.is_empty() || line.ends_with(":**") || line.ends_with("：**");
+        !is_empty && !line.starts_with(['>', '#']) && !TEMPLATE_OPENING.contains(&line)
+    };
+    text.lines().filter(is_said).collect::<Vec<_>>().join("\n")
+}
+
 /// The sections of a reply that name these comments, and what comes before the first section about
-/// a comment. A reply that names no comment is for everybody. The reader has the comments, so what
-/// the template of the letter repeats of them is left out.
-pub fn answers_to(reply: &str, ids: &[&str]) -> String {
+/// a comment. A reply that names no comment is for everybody, except for its parts that name only
+/// other comments, or other lines than `lines`.
+pub fn answers_to(reply: &str, ids: &[&str], lines: &BTreeSet<usize>) -> String {
     let document = Document::parse(reply);
     let about: Vec<_> = document
         .sections()
@@ -331,19 +486,25 @@ pub fn answers_to(reply: &str, ids: &[&str]) -> String {
         .filter(|section| !ids_in(&section.title).is_empty())
         .collect();
     let Some(first) = about.first() else {
-        return reply.trim().to_owned();
+        let concerns = |block: &String| {
+            let (named, at) = (ids_in(block), lines_in(block));
+            let is_own =
+                |(first, last): &(usize, usize)| lines.range(first..=last).next().is_some();
+            (named.is_empty() && at.is_empty())
+                || named.iter().any(|id| ids.contains(id))
+                || at.iter().any(is_own)
+        };
+        let own = blocks(reply).into_iter().filter(concerns);
+        return own.collect::<Vec<_>>().join("\n");
     };
-    let is_said = |line: &&str| {
-        let line = line.trim();
-        !line.is_empty() && !line.starts_with(['>', '#']) && !TEMPLATE_OPENING.contains(&line)
-    };
-    let said = |text: &str| text.lines().filter(is_said).collect::<Vec<_>>().join("\n");
     let mut parts = vec![said(&reply[..first.range.start])];
     for section in about {
         let named = ids_in(&section.title);
         if named.iter().any(|id| ids.contains(id)) {
-            let body = document.slice(&(section.body.start..section.range.end));
-            parts.push(format!("### {}\n{}", named.join(", "), said(body)));
+            let body = said(document.slice(&(section.body.start..section.range.end)));
+            if !body.is_empty() {
+                parts.push(format!("### {}\n{body}", named.join(", ")));
+            }
         }
     }
     parts.join("\n\n").trim().to_owned()
@@ -395,9 +556,9 @@ mod tests {
         assert_eq!(shown.elsewhere, ["L4", "L11"]);
         let shown = show(&[], &["End"], "Changed: L4.");
         assert_eq!(shown.text, "L4 new\t- 2\nold\tThe last one.");
-        // The sentence next to the one that is quoted has changed.
+        // What changed beside it is one word.
         let shown = show(&[comment("s1.1", "Eight", NEW)], &[], "");
-        assert_eq!(shown.text, "L9\tEight knots.\nL9 new\t9 hands.");
+        assert_eq!(shown.text, "L9\tEight knots.");
     }
 
     #[test]
@@ -466,13 +627,25 @@ mod tests {
     #[test]
     fn a_reviewer_gets_the_answers_to_its_own_comments() {
         let reply = "# Reply\n\nThank you.\n\n### 1. s1.1, r2.3, L4\n\n> Why?\n\nDone.\n\n### 2. w1.1, L9\n\nNot done.\n";
+        let none = BTreeSet::new();
         assert_eq!(
-            answers_to(reply, &["s1.1"]),
+            answers_to(reply, &["s1.1"], &none),
             "Thank you.\n\n### s1.1, r2.3\nDone."
         );
+        assert!(replies_to(reply, &["r2.3"]) && !replies_to(reply, &["r2.4"]));
+        // The template as it is says nothing.
+        let template = "Thanks.\n\n### 1. s1.1, L4\n\n> Why?\n\n- **Answer:** \n- **Change:** \n";
+        assert_eq!(answers_to(template, &["s1.1"], &none), "Thanks.");
+        assert!(!replies_to(template, &["s1.1"]));
         assert_eq!(
-            answers_to("We changed it all.\n", &["s1.1"]),
+            answers_to("We changed it all.\n", &["s1.1"], &none),
             "We changed it all."
+        );
+        // A part that names other lines or comments is left out.
+        let reply = "# Reply\n\nThanks.\n\n- L4: new\n  words.\n- L9-12: gone.\n- s1.1: no.\n- w1.1: yes.\n";
+        assert_eq!(
+            answers_to(reply, &["s1.1"], &BTreeSet::from([11])),
+            "Thanks.\n- L9-12: gone.\n- s1.1: no."
         );
     }
 }

@@ -11,13 +11,17 @@ use quipu_contract::{Contract, FileRule, Form, Language, PanelPart, ProjectPath}
 use serde::Serialize;
 use similar::TextDiff;
 
+use super::carried::News;
 use super::checks::checks_of;
 use super::comment::{Cited, Severity, Status, WrittenComment};
 use super::matter::Matters;
-use super::passage::{Passage, Passages};
-use super::report::{Report, ReportFault, parse_issues};
+use super::passage::{Passage, Passages, shorten};
+use super::report::{Report, ReportFault, parse_comments, parse_issues};
 use super::revise::REPLY;
 use super::revised::answers_to;
+
+/// The characters of a comment that its author recognises it by.
+const SHOWN: usize = 45;
 
 /// Reads a file of the project.
 pub type Read<'r> = &'r dyn Fn(&ProjectPath) -> Option<String>;
@@ -59,6 +63,9 @@ pub struct Comment {
     /// The comments for which it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matter: Option<Matter>,
+    /// Whether the newest round has nothing new on it, so that its agent is not asked.
+    #[serde(skip)]
+    pub carried: bool,
     /// The place of its words, or of those of its answer, in the current text of its file.
     #[serde(skip)]
     pub passage: Option<Passage>,
@@ -101,6 +108,7 @@ impl Comment {
             answer: None,
             joined_to: None,
             matter: None,
+            carried: false,
             passage: None,
         }
     }
@@ -113,6 +121,11 @@ impl Comment {
     /// and counted.
     pub fn is_asked(&self) -> bool {
         self.is_open() && self.joined_to.is_none()
+    }
+
+    /// Whether its agent must say what became of it.
+    pub fn needs_answer(&self) -> bool {
+        self.is_asked() && !self.carried
     }
 
     /// The place of its words in the manuscript.
@@ -152,6 +165,11 @@ impl Comment {
         }
     }
 
+    /// The comment in few words, to be recognised by its author.
+    pub fn render_short(&self) -> String {
+        format!("{}: {}", self.id, shorten(&self.text, SHOWN))
+    }
+
     /// The comment as an item of a list, with its newest answer.
     pub fn render(&self, language: Language) -> String {
         let answer = self.answer.as_ref().map(|answer| {
@@ -159,10 +177,10 @@ impl Comment {
             format!(" (round {}, {status}: {})", answer.round, answer.text)
         });
         let matter = self.matter.as_ref().map(|matter| {
-            let (with, text) = (matter.with.join(", "), &matter.text);
+            let text = &matter.text;
             match language {
-                Language::En => format!(" (one matter with {with}; answer for all: {text})"),
-                Language::Zh => format!("（与 {with} 是同一问题，请一并回应：{text}）"),
+                Language::En => format!(" (answer also for others: {text})"),
+                Language::Zh => format!("（一并代他人回应：{text}）"),
             }
         });
         format!(
@@ -230,17 +248,89 @@ impl<'c> Rounds<'c> {
     fn weighed_path(&self) -> Option<ProjectPath> {
         let mut steps = self.contract.steps.iter();
         let step = steps.find(|step| step.panel == Some(PanelPart::Weigh))?;
+        self.report_path(&step.name)
+    }
+
+    /// The report of an agent.
+    fn report_path(&self, agent: &str) -> Option<ProjectPath> {
         let mut binding = self.contract.binding();
-        binding.insert("unit".into(), step.name.clone());
+        binding.insert("unit".into(), agent.to_owned());
         let rule = self.contract.of_form(Form::Report).next()?;
         ProjectPath::parse(rule.path.fill(&binding).as_literal()?).ok()
     }
 
-    /// Joins the comments of an agent as the panel did at the end of some rounds.
-    pub(super) fn join(&self, rounds: Range<usize>, comments: &mut [Comment]) {
-        for matters in rounds.filter_map(|round| self.matters.get(round - 1)) {
-            matters.join(comments);
+    /// What some rounds did with the earlier comments of an agent: at its end a round joins comments,
+    /// and the next one may have nothing new on a comment. Then it is not addressed, or has the status
+    /// that it had.
+    pub(super) fn go_on(&self, rounds: Range<usize>, comments: &mut [Comment], read: Read<'_>) {
+        for round in rounds {
+            if let Some(matters) = self.matters.get(round - 1) {
+                matters.join(comments);
+            }
+            for comment in comments.iter_mut() {
+                comment.carried = comment.is_asked() && self.spares(round + 1, comment, read);
+                if comment.carried && comment.status == Status::Open {
+                    comment.status = Status::NotAddressed;
+                    comment.answer = Some(Answer {
+                        round: round + 1,
+                        line: None,
+                        quote: None,
+                        text: nothing_new(self.contract.language).to_owned(),
+                    });
+                }
+            }
         }
+    }
+
+    /// Whether a round has nothing new on an open comment of an earlier one.
+    fn spares(&self, round: usize, comment: &Comment, read: Read<'_>) -> bool {
+        let reply = ProjectPath::parse(REPLY).ok();
+        let reply = reply.and_then(|reply| self.path(round - 1, &reply));
+        let reply = reply.and_then(|path| read(&path)).unwrap_or_default();
+        let with = comment.matter.iter().flat_map(|matter| &matter.with);
+        let with: Option<Vec<Cited>> = with.map(|id| self.cited(id, read)).collect();
+        let Some(with) = with else { return false };
+        let is_beside = |cited: &&Cited| cited.path == comment.path;
+        let (beside, others): (Vec<&Cited>, Vec<&Cited>) = with.iter().partition(is_beside);
+        let news = |path: Option<&str>| {
+            let (old, new) = (
+                self.file(round - 1, path, read)?,
+                self.file(round, path, read)?,
+            );
+            Some((old, new))
+        };
+        let Some((old, new)) = news(comment.path.as_deref()) else {
+            return false;
+        };
+        let beside: Vec<Cited> = beside.into_iter().cloned().collect();
+        // Comments of one matter on another file: that file must be as it was.
+        let is_same = |cited: &&Cited| news(cited.path.as_deref()).is_some_and(|(a, b)| a == b);
+        others.iter().all(is_same) && News::of(&old, &new, &reply).spares(comment, &beside)
+    }
+
+    /// A file, or the manuscript, as it was in a round: the copy that the first later revision of it
+    /// kept, or the file itself.
+    fn file(&self, round: usize, path: Option<&str>, read: Read<'_>) -> Option<String> {
+        let Some(path) = path else {
+            return Some(self.text(round).to_owned());
+        };
+        let path = ProjectPath::parse(path).ok()?;
+        let mut kept = (round..self.number()).filter_map(|round| self.path(round, &path));
+        kept.find_map(|path| read(&path)).or_else(|| read(&path))
+    }
+
+    /// The words that a comment of an earlier round rests on, by its id.
+    fn cited(&self, id: &str, read: Read<'_>) -> Option<Cited> {
+        let (agent, number) = id.rsplit_once('.')?;
+        let number = number.parse::<usize>().ok()?.checked_sub(1)?;
+        let path = self.report_path(agent)?;
+        let mut texts: Vec<String> = (1..self.number())
+            .filter_map(|round| read(&self.path(round, &path)?))
+            .collect();
+        // A report that still held was kept again.
+        texts.dedup();
+        let mut written = texts.iter().flat_map(|text| parse_comments(text));
+        written.nth(number).map(|comment| comment.cited)
     }
 
     /// The number of the current round, from 1.
@@ -302,12 +392,25 @@ impl<'c> Rounds<'c> {
         }
     }
 
+    /// Whether the words that a comment rests on are in the text of a round.
+    fn has_words(&self, round: usize, comment: &Comment, read: Read<'_>) -> bool {
+        let has = |text: &str| !Passages::of(text).find(comment.last_quote()).is_empty();
+        match &comment.path {
+            None => has(self.text(round)),
+            Some(path) => {
+                let path = ProjectPath::parse(path).ok();
+                path.and_then(|path| read(&path))
+                    .is_some_and(|text| has(&text))
+            }
+        }
+    }
+
     /// Whether the authors' reply to the round before speaks of a comment.
     fn is_replied(&self, round: usize, id: &str, read: Read<'_>) -> bool {
         let path = ProjectPath::parse(REPLY).ok();
         let path = path.and_then(|reply| self.path(round.checked_sub(1)?, &reply));
         let reply = path.and_then(|path| read(&path)).unwrap_or_default();
-        !answers_to(&reply, &[id]).is_empty()
+        !answers_to(&reply, &[id], &BTreeSet::new()).is_empty()
     }
 
     /// Finds the faults of a reviewer's report: words that are not in the text, and comments that
@@ -376,8 +479,19 @@ impl<'c> Rounds<'c> {
             if let Some(Err(what)) = located {
                 fault(answer.line, what);
             }
+            let is_bare = answer.status == Status::NotAddressed && answer.cited.is_none();
+            let comment = earlier.iter().find(|c| c.id == id && is_bare);
+            if comment.is_some_and(|c| !self.has_words(round, c, read)) {
+                fault(
+                    answer.line,
+                    format!(
+                        "the words of `{id}` are no longer in the text: cite the new ones, `- {id} \
+                         [not addressed] L103 \"words of the new text\": why`"
+                    ),
+                );
+            }
         }
-        let open = earlier.iter().filter(|c| c.is_asked());
+        let open = earlier.iter().filter(|c| c.needs_answer());
         let missing: Vec<&str> = open
             .map(|c| c.id.as_str())
             .filter(|id| !answered.contains(id))
@@ -386,9 +500,8 @@ impl<'c> Rounds<'c> {
             fault(
                 report.lines.score,
                 format!(
-                    "{} of an earlier round {} not answered: write `## 4. Earlier Comments` with \
-                     an entry for each, `- {} [addressed|partly|not addressed] L103 \"words of the \
-                     new text\": why`",
+                    "{} of an earlier round {} not answered: add an entry for each, `- {} \
+                     [addressed|partly|not addressed] L103 \"words of the new text\": why`",
                     missing.join(", "),
                     if missing.len() == 1 { "is" } else { "are" },
                     missing[0]
@@ -405,13 +518,17 @@ impl<'c> Rounds<'c> {
                 continue;
             };
             comment.status = answer.status;
+            comment.carried = false;
             if let Some(cited) = &answer.cited {
                 comment.written_line = cited.lines.0;
             }
+            let quote = answer.cited.as_ref().map(|c| c.quote.clone());
+            // An answer without words rests on those of the answer before.
+            let before = comment.answer.take().and_then(|answer| answer.quote);
             comment.answer = Some(Answer {
                 round,
                 line: answer.cited.as_ref().map(|c| c.lines.0),
-                quote: answer.cited.as_ref().map(|c| c.quote.clone()),
+                quote: quote.or(before.filter(|_| answer.status == Status::NotAddressed)),
                 text: answer.text.clone(),
             });
         }
@@ -474,6 +591,14 @@ impl<'c> Rounds<'c> {
                 None => comment.gone = is_earlier,
             }
         }
+    }
+}
+
+/// The reason why a comment is still open about which nobody was asked.
+const fn nothing_new(language: Language) -> &'static str {
+    match language {
+        Language::En => "nothing in the revision or the reply concerns it (found by Quipu)",
+        Language::Zh => "修改稿与答复都没有涉及此条（Quipu 查对）",
     }
 }
 

@@ -146,7 +146,8 @@ pub fn panel_view(
         sum.verdict = None;
     }
     if let Some(sum) = &sum {
-        check_panel(contract, &mut members, &texts, sum, &comments);
+        let round = sources.rounds.number();
+        check_panel(contract, &mut members, &texts, sum, (&comments, round));
     }
     if let Some(sum) = &mut sum {
         add_rulings(sum, &members);
@@ -262,15 +263,17 @@ impl Sources<'_> {
         // Comments are joined between two rounds.
         let mut ended = 1;
         for RoundReport { round, text } in reports {
-            self.rounds.join(ended..*round, &mut read.comments);
+            self.rounds
+                .go_on(ended..*round, &mut read.comments, self.read);
             ended = *round;
-            // A report that the last revision did not concern belongs to an earlier round. It has
-            // no open comments: an agent that has some must answer them.
+            // A report that the last revision did not concern belongs to an earlier round. No open
+            // comment needs an answer of its agent.
             let is_same = last.replace(text.as_str()) == Some(text.as_str());
-            if is_same && read.report.is_some() && !read.comments.iter().any(Comment::is_asked) {
+            let is_asked = read.comments.iter().any(Comment::needs_answer);
+            if is_same && read.report.is_some() && !is_asked {
                 continue;
             }
-            let report = match parse_report(text, metrics, author) {
+            let report = match parse_report(text, metrics, author, read.report.as_ref()) {
                 Ok(report) => report,
                 Err(faults) => {
                     (read.report, read.faults) = (None, faults);
@@ -295,7 +298,8 @@ impl Sources<'_> {
             }
         }
         let current = self.rounds.number();
-        self.rounds.join(ended..current, &mut read.comments);
+        self.rounds
+            .go_on(ended..current, &mut read.comments, self.read);
         read
     }
 }
@@ -378,7 +382,7 @@ fn check_panel(
     members: &mut [Member],
     texts: &[(&Step, String)],
     sum: &Sum,
-    comments: &[Comment],
+    (comments, round): (&[Comment], usize),
 ) {
     let failed: Vec<String> = members
         .iter()
@@ -394,6 +398,7 @@ fn check_panel(
         let known = Known {
             sum: Some(sum),
             comments,
+            round,
             failed: failed.iter().map(String::as_str).collect(),
             weighed: weighed.as_ref(),
             language: contract.language,

@@ -226,6 +226,7 @@ mod tests {
             answer: None,
             joined_to: None,
             matter: None,
+            carried: false,
             passage: Some(Passage {
                 first: at.start,
                 last: at.start,

@@ -9,7 +9,7 @@ use quipu_contract::{Contract, Form, PanelPart, ProjectPath, Role, Tokens};
 
 use super::StageView;
 use super::counts::CountKeeper;
-use crate::review::extract_state;
+use crate::review::{extract_state, round_of, without_places};
 
 /// The part that a role has in the report on a panel.
 pub(super) fn part_of(contract: &Contract, role: &Role) -> Option<PanelPart> {
@@ -27,11 +27,19 @@ pub(super) fn extract(
     keeper: &CountKeeper,
 ) -> Vec<StageView> {
     let form = |path: &ProjectPath| contract.rule(path).and_then(|rule| rule.form);
+    let mut files = stages.iter().flat_map(|stage| &stage.files);
+    let is_later = files.any(|f| form(&f.path) == Some(Form::Panel) && round_of(&f.text) > 1);
     for stage in &mut stages {
         for file in &mut stage.files {
-            if form(&file.path) == Some(Form::Panel)
-                && let Some(text) = extract_state(&file.text, part)
-            {
+            let text = match form(&file.path) {
+                Some(Form::Panel) => extract_state(&file.text, part),
+                // What is placed says nothing that the findings do not say.
+                Some(Form::Report) if is_later && part == PanelPart::SumUp => {
+                    Some(without_places(&file.text))
+                }
+                _ => None,
+            };
+            if let Some(text) = text {
                 file.tokens = keeper.counter.count(&text);
                 file.text = text;
                 file.whole = false;
