@@ -3,6 +3,9 @@
 //! Through a link, Quipu would write its own data to a file elsewhere. A reader of a named pipe
 //! would wait forever.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -78,8 +81,12 @@ fn refuse_others_in(quipu: &Path, folder: &Path) -> Result<()> {
 }
 
 /// File systems round times, up to two seconds on FAT. A folder that changed this recently may
-/// change again without a new time, so its stat proves nothing.
+/// change again without a new time, so its stat proves nothing, and its entries are compared.
 const ROUNDING_NS: i128 = 2_000_000_000;
+
+/// SQLite makes these when the first process opens the file index, and removes them when the last
+/// one closes it. A store that has the index open is not touched by either.
+const COME_AND_GO: [&str; 2] = ["index.db-wal", "index.db-shm"];
 
 /// The stat of a folder; `None` if there is none.
 type FolderStat = Option<Stat>;
@@ -100,14 +107,24 @@ struct Folder {
     stat: FolderStat,
     /// The stat is old enough to prove that nothing has changed.
     is_settled: bool,
+    /// The inodes of the files that an open store uses, and of the folder itself; empty except for
+    /// `.quipu` and the journal.
+    entries: BTreeMap<OsString, u64>,
 }
 
 impl Folder {
-    fn note(path: PathBuf, clock: &Clock) -> Folder {
+    fn note(quipu: &Path, path: PathBuf, clock: &Clock) -> Folder {
         let now_ns = i128::from(clock.now().wall_us) * 1000;
         let stat = stat_of(&path);
         let is_settled = stat.is_none_or(|stat| stat.ctime_ns + ROUNDING_NS < now_ns);
+        let is_in_use = path == quipu || path.ends_with("journal");
+        let entries = if is_in_use {
+            entries_of(&path)
+        } else {
+            BTreeMap::new()
+        };
         Folder {
+            entries,
             path,
             stat,
             is_settled,
@@ -125,21 +142,22 @@ impl Folders {
         let below = TAKEN_AS_THEY_ARE.iter().map(|name| quipu.join(name));
         let all = std::iter::once(quipu.to_owned()).chain(below);
         Folders(Mutex::new(
-            all.map(|path| Folder::note(path, clock)).collect(),
+            all.map(|path| Folder::note(quipu, path, clock)).collect(),
         ))
     }
 
-    /// `.quipu` holds the files that a store has open, and the journal its segments: any change in
-    /// these two needs a new store. In the others, only new files need a check.
+    /// `.quipu` holds the files that a store has open, and the journal its segments: a file that
+    /// is new, gone or replaced in these two needs a new store. In the others, only new files need
+    /// a check.
     pub fn check(&self, quipu: &Path, clock: &Clock) -> Result<Checked> {
         let mut checked = Checked::Unchanged;
         let mut folders = locked(&self.0);
         for folder in folders.iter_mut().filter(|folder| !folder.is_unchanged()) {
-            if folder.path == quipu || folder.path.ends_with("journal") {
+            let noted = Folder::note(quipu, folder.path.clone(), clock);
+            refuse_others_in(quipu, &folder.path)?;
+            if noted.entries != folder.entries {
                 return Ok(Checked::Replaced);
             }
-            let noted = Folder::note(folder.path.clone(), clock);
-            refuse_others_in(quipu, &folder.path)?;
             if folder.path.ends_with("conflict-copies") {
                 checked = Checked::NewCopies;
             }
@@ -157,6 +175,14 @@ pub(crate) enum Checked {
     NewCopies,
     /// `.quipu` or the journal changed: the store has to be opened again.
     Replaced,
+}
+
+fn entries_of(folder: &Path) -> BTreeMap<OsString, u64> {
+    let own = stat_of(folder).map(|stat| (OsString::from("."), stat.inode));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = entries.map(|entry| (entry.file_name(), entry.ino()));
+    let stay = entries.filter(|(name, _)| !COME_AND_GO.iter().any(|other| name == *other));
+    own.into_iter().chain(stay).collect()
 }
 
 fn stat_of(path: &Path) -> FolderStat {

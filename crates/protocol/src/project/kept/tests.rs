@@ -115,10 +115,25 @@ fn the_commits_of_other_processes_are_seen() {
 }
 
 #[test]
-fn a_folder_that_has_just_changed_is_not_trusted() {
+fn a_project_that_a_command_has_just_left_stays_open() {
+    let fixture = Fixture::new();
+    // It was the last process with the file index open, and has removed files beside it.
+    Project::open(&fixture.root, Options::default()).unwrap();
+    let kept = KeptProject::default();
+    let first = kept.open_to_read(&fixture.root, None).unwrap();
+    append(&first, "own");
+    let second = kept.open_to_read(&fixture.root, None).unwrap();
+    assert!(Arc::ptr_eq(&first, &second));
+}
+
+#[test]
+fn a_file_replaced_at_the_time_of_the_last_look_is_noticed() {
     let fixture = Fixture::new();
     let kept = KeptProject::default();
     let first = kept.open_to_read(&fixture.root, None).unwrap();
+    let (old, new) = (fixture.quipu().join("watermarks"), fixture.root.join("new"));
+    std::fs::copy(&old, &new).unwrap();
+    std::fs::rename(new, old).unwrap();
     let second = kept.open_to_read(&fixture.root, None).unwrap();
     assert!(!Arc::ptr_eq(&first, &second));
 }
