@@ -12,7 +12,7 @@ use crate::graph::Graph;
 use crate::memory::{plain, split_key};
 use crate::page::{Page, Place};
 use crate::period::{Scenes, find_period, stray_limit};
-use crate::words::says_any;
+use crate::words::{has_han, says_any};
 
 /// One piece of advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -95,7 +95,12 @@ pub fn lint(pages: &[Page], most_links: usize) -> Vec<Lint> {
         let document = Document::parse(&clean);
         if page.tier == Tier::L2 {
             for link in document.links() {
-                let what = "a manuscript is a leaf and must not contain links".to_owned();
+                let what = if has_han(&page.text) {
+                    "定稿是叶子，不得含有链接"
+                } else {
+                    "a manuscript is a leaf and must not contain links"
+                };
+                let what = what.to_owned();
                 found.push(Lint {
                     at: Place::new(&page.path, link.line),
                     rule: "leaf",
@@ -119,9 +124,11 @@ pub fn lint(pages: &[Page], most_links: usize) -> Vec<Lint> {
             .map(ToString::to_string)
             .collect::<Vec<_>>()
             .join(", ");
-        let what = format!(
-            "{} links in one section; move the entries of lines {lines} to {}",
-            dense.links, dense.split
+        let (links, split) = (dense.links, &dense.split);
+        let what = in_language_of(
+            split,
+            format!("{links} links in one section; move the entries of lines {lines} to {split}"),
+            format!("一节里有 {links} 个链接；把第 {lines} 行的条目移到 {split}"),
         );
         found.push(Lint {
             at: dense.at,
@@ -152,9 +159,13 @@ fn lint_item(page: &Page, document: &Document<'_>, item: &quipu_text::Item, foun
         found.push(Lint {
             at: at.clone(),
             rule: "flat",
-            what: format!(
-                "a judgement without a cause: `{}`; add what causes it",
-                cut(said)
+            what: in_language_of(
+                said,
+                format!(
+                    "a judgement without a cause: `{}`; add what causes it",
+                    cut(said)
+                ),
+                format!("只有断言，没有原因：`{}`；请补上原因", cut(said)),
             ),
         });
     }
@@ -164,7 +175,11 @@ fn lint_item(page: &Page, document: &Document<'_>, item: &quipu_text::Item, foun
         found.push(Lint {
             at: at.clone(),
             rule: "source",
-            what: format!("no link to its source: `{}`", cut(&text)),
+            what: in_language_of(
+                &text,
+                format!("no link to its source: `{}`", cut(&text)),
+                format!("没有指向出处的链接：`{}`", cut(&text)),
+            ),
         });
     }
     lint_period(&text, &at, found);
@@ -190,7 +205,11 @@ fn lint_item(page: &Page, document: &Document<'_>, item: &quipu_text::Item, foun
             found.push(Lint {
                 at,
                 rule: "level",
-                what: format!("unknown level `[{word}]`; did you mean `[{near}]`?"),
+                what: in_language_of(
+                    source,
+                    format!("unknown level `[{word}]`; did you mean `[{near}]`?"),
+                    format!("没有层级 `[{word}]`；是不是 `[{near}]`？"),
+                ),
             });
         }
     }
@@ -200,17 +219,26 @@ fn lint_item(page: &Page, document: &Document<'_>, item: &quipu_text::Item, foun
 fn lint_period(text: &str, at: &Place, found: &mut Vec<Lint>) {
     let scenes = Scenes::default();
     let what = match find_period(text, &scenes) {
-        Some((_, period)) if period.is_inverted() => {
-            format!("the period ends before it begins: {period}")
-        }
+        Some((_, period)) if period.is_inverted() => in_language_of(
+            text,
+            format!("the period ends before it begins: {period}"),
+            format!("结束早于开始：{period}"),
+        ),
         Some(_) => return,
         None => {
             let is_keyed = split_key(text).is_some();
             let Some(point) = stray_limit(text, &scenes).filter(|_| is_keyed) else {
                 return;
             };
-            format!(
-                "`{point}` does not limit the fact; end it with `(from {point})`, `(until {point})` or both"
+            in_language_of(
+                text,
+                format!(
+                    "`{point}` does not limit the fact; end it with `(from {point})`, `(until \
+                     {point})` or both"
+                ),
+                format!(
+                    "`{point}` 没有限定这条事实；请在末尾写（自 {point}）、（至 {point}）或两者"
+                ),
             )
         }
     };
@@ -219,6 +247,11 @@ fn lint_period(text: &str, at: &Place, found: &mut Vec<Lint>) {
         rule: "period",
         what,
     });
+}
+
+/// The advice in the language of the line that it is about.
+fn in_language_of(line: &str, en: String, zh: String) -> String {
+    if has_han(line) { zh } else { en }
 }
 
 fn cut(text: &str) -> String {

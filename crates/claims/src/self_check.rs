@@ -45,13 +45,22 @@ fn found(kind: &'static str, a: &Fact, b: &Fact, why: String) -> Inconsistency {
     }
 }
 
+/// The reason in the language of a line of memory.
+fn why(of: &Fact, en: String, zh: String) -> String {
+    if has_han(&of.text) { zh } else { en }
+}
+
 /// Finds what cannot be true together in memory, in the order of the files.
 pub fn check_memory(memory: &Memory) -> Vec<Inconsistency> {
     let mut all = Vec::new();
     let mut owned: BTreeMap<usize, Vec<&Fact>> = BTreeMap::new();
     for fact in memory.facts.iter().filter(|fact| !fact.is_event) {
         if fact.period.is_inverted() {
-            let why = format!("it ends before it begins: {}", fact.period);
+            let why = why(
+                fact,
+                format!("it ends before it begins: {}", fact.period),
+                format!("结束早于开始：{}", fact.period),
+            );
             all.push(found("period", fact, fact, why));
         }
         if let Some(owner) = fact.entity {
@@ -88,7 +97,11 @@ fn check_values(name: &str, facts: &[&Fact], all: &mut Vec<Inconsistency>) {
     for (key, facts) in by_key {
         for (a, b) in pairs(&facts) {
             if excludes(key, &a.value, &b.value) && a.period.overlaps(&b.period) {
-                let why = format!("{name}: two values of `{}` at one time", b.key);
+                let why = why(
+                    b,
+                    format!("{name}: two values of `{}` at one time", b.key),
+                    format!("{name}：同一时间 `{}` 有两个值", b.key),
+                );
                 all.push(found("value", a, b, why));
             }
         }
@@ -119,7 +132,11 @@ fn check_ages(memory: &Memory, name: &str, facts: &[&Fact], all: &mut Vec<Incons
         };
         if wrong && let Some(now) = stated.or_else(|| years.values().next().copied()) {
             let is = now.saturating_sub(year);
-            let why = format!("{name}: born in {year} is {is} in {now}, not {age}");
+            let why = why(
+                fact,
+                format!("{name}: born in {year} is {is} in {now}, not {age}"),
+                format!("{name}：生于 {year}，在 {now} 应为 {is} 岁，而非 {age}"),
+            );
             all.push(found("age", birth, fact, why));
         }
     }
@@ -134,10 +151,16 @@ fn check_ages(memory: &Memory, name: &str, facts: &[&Fact], all: &mut Vec<Incons
             (young, old)
         };
         let why = match passed {
-            _ if last < first => format!("{name}: grows younger, {first} and then {last}"),
-            Some(passed) if (last - first).abs_diff(passed) > 1 => {
-                format!("{name}: {first} and then {last}, but {passed} years pass")
-            }
+            _ if last < first => why(
+                b,
+                format!("{name}: grows younger, {first} and then {last}"),
+                format!("{name}：变年轻了，先 {first} 岁，后 {last} 岁"),
+            ),
+            Some(passed) if (last - first).abs_diff(passed) > 1 => why(
+                b,
+                format!("{name}: {first} and then {last}, but {passed} years pass"),
+                format!("{name}：先 {first} 岁，后 {last} 岁，其间只过了 {passed} 年"),
+            ),
             _ => continue,
         };
         all.push(found("age", a, b, why));
@@ -157,7 +180,11 @@ fn check_dead(name: &str, facts: &[&Fact], all: &mut Vec<Inconsistency>) {
                 _ => false,
             };
             if is_after && dead.period.overlaps(&later.period) {
-                let why = format!("{name} is dead, and `{}` begins later", later.key);
+                let why = why(
+                    later,
+                    format!("{name} is dead, and `{}` begins later", later.key),
+                    format!("{name} 已死，`{}` 却开始得更晚", later.key),
+                );
                 all.push(found("dead", dead, later, why));
             }
         }
@@ -173,7 +200,11 @@ fn check_mind(name: &str, facts: &[&Fact], all: &mut Vec<Inconsistency>) {
                 | (Some(Kind::DoesNotKnow), Some(Kind::Knows))
         );
         if is_both && gist(&a.value) == gist(&b.value) && a.period.overlaps(&b.period) {
-            let why = format!("{name} knows it and does not know it at one time");
+            let why = why(
+                b,
+                format!("{name} knows it and does not know it at one time"),
+                format!("{name} 同一时间既知道又不知道"),
+            );
             all.push(found("mind", a, b, why));
         }
     }
@@ -193,7 +224,11 @@ fn check_injuries(name: &str, facts: &[&Fact], all: &mut Vec<Inconsistency>) {
                 (Some(hurt), Some(over)) => hurt.is_before(over),
             };
             if is_later && over.period.overlaps(&hurt.period) {
-                let why = format!("{name}: the injury is healed and lasts at one time");
+                let why = why(
+                    over,
+                    format!("{name}: the injury is healed and lasts at one time"),
+                    format!("{name}：伤同一时间既已痊愈又未痊愈"),
+                );
                 all.push(found("injury", over, hurt, why));
             }
         }
@@ -214,7 +249,11 @@ fn check_holders(memory: &Memory, all: &mut Vec<Inconsistency>) {
         for (nth, (who, a)) in holders.iter().enumerate() {
             for (other, b) in &holders[nth + 1..] {
                 if who != other && a.period.overlaps(&b.period) {
-                    let why = format!("`{object}` is held by {who} and by {other} at one time");
+                    let why = why(
+                        b,
+                        format!("`{object}` is held by {who} and by {other} at one time"),
+                        format!("`{object}` 同一时间由 {who} 和 {other} 持有"),
+                    );
                     all.push(found("holder", a, b, why));
                 }
             }

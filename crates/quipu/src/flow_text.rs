@@ -1,13 +1,13 @@
 //! A flow as text: counts by step, the jobs that need a person, and the next command.
 
-use quipu_contract::{Builtin, Class, UnitId};
+use quipu_contract::{Builtin, Class, Language, UnitId};
 use quipu_protocol::Project;
 use quipu_protocol::flow::{
     Estimate, Flow, JobStatus, PlannedJob, PlannedUnit, State, StepUsage, Usage, load_unit_plan,
     next_command, open_points,
 };
 
-use crate::answer::Failure;
+use crate::answer::{Failure, in_language};
 
 /// Maximum number of jobs listed per kind; the rest is counted.
 const NAMED: usize = 8;
@@ -15,17 +15,28 @@ const NAMED: usize = 8;
 /// Summarizes the flow in a few lines.
 pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
     if flow.jobs.is_empty() {
-        return "flow: no units are declared yet; declare them in quipu.toml: [units.ID]\n".into();
+        return in_language(
+            project.contract.language,
+            "flow: no units are declared yet; declare them in quipu.toml: [units.ID]\n",
+            "流程：尚未声明任何单元；请写入 quipu.toml：[units.ID]\n",
+        )
+        .into();
     }
+    let language = project.contract.language;
     let counts = |found: &dyn Fn(State) -> usize| {
         let said = State::ALL.iter().filter_map(|s| {
             Some(found(*s))
                 .filter(|n| *n > 0)
-                .map(|n| format!("{n} {}", s.as_str()))
+                .map(|n| format!("{n} {}", word(language, *s)))
         });
         said.collect::<Vec<_>>().join(", ")
     };
-    let mut text = format!("flow: {}\n", counts(&|state| flow.count(state)));
+    let counted = counts(&|state| flow.count(state));
+    let mut text = in_language(
+        language,
+        format!("flow: {counted}\n"),
+        format!("流程：{counted}\n"),
+    );
     let mut rows = Vec::new();
     let mut steps: Vec<&str> = Vec::new();
     for job in flow.jobs.iter() {
@@ -60,7 +71,7 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
             text.push_str(
                 &format!(
                     "  {:<8} {} {}\n",
-                    state.as_str(),
+                    word(language, state),
                     status.job,
                     why.next().map_or("", String::as_str)
                 )
@@ -70,10 +81,11 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
             text.push_str(&render_open(project, flow, status));
         }
         if found.len() > NAMED {
-            text.push_str(&format!(
-                "           … and {} more {}\n",
-                found.len() - NAMED,
-                state.as_str()
+            let (more, state) = (found.len() - NAMED, word(language, state));
+            text.push_str(&in_language(
+                language,
+                format!("           … and {more} more {state}\n"),
+                format!("           ……另有 {more} 项{state}\n"),
             ));
         }
     }
@@ -83,20 +95,23 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
         .filter(|s| s.state == State::Done && !s.warnings.is_empty())
         .collect();
     for status in doubted.iter().take(NAMED) {
-        let more = if status.warnings.len() > 1 {
-            format!(" (and {} more)", status.warnings.len() - 1)
-        } else {
-            String::new()
+        let more = match (status.warnings.len() - 1, language) {
+            (0, _) => String::new(),
+            (more, Language::En) => format!(" (and {more} more)"),
+            (more, Language::Zh) => format!("（另有 {more} 条）"),
         };
+        let label = in_language(language, "warning ", "警告    ");
         text.push_str(&format!(
-            "  warning  {} {}{more}: quipu replay {}\n",
+            "  {label} {} {}{more}: quipu replay {}\n",
             status.job, status.warnings[0], status.job
         ));
     }
     if doubted.len() > NAMED {
-        text.push_str(&format!(
-            "           … and {} more with warnings\n",
-            doubted.len() - NAMED
+        let more = doubted.len() - NAMED;
+        text.push_str(&in_language(
+            language,
+            format!("           … and {more} more with warnings\n"),
+            format!("           ……另有 {more} 项有警告\n"),
         ));
     }
     // A sealed file is never stale, even if its inputs changed: a file written by a person raises
@@ -115,15 +130,39 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
         .filter(|(t, s)| s.state == State::Done && !s.known && !certain(t))
         .count();
     if unknown > 0 {
-        text.push_str(&format!(
-            "  {unknown} done by their markers alone: Quipu has no record of what they read and \
-             cannot detect changes\n"
+        text.push_str(&in_language(
+            language,
+            format!(
+                "  {unknown} done by their markers alone: Quipu has no record of what they read and \
+                 cannot detect changes\n"
+            ),
+            format!("  {unknown} 项只凭标记算作完成：没有它们读过什么的记录，无法发现改动\n"),
         ));
     }
     if let Some(next) = next_command(flow) {
-        text.push_str(&format!("next: {next}\n"));
+        text.push_str(&in_language(
+            language,
+            format!("next: {next}\n"),
+            format!("接下来：{next}\n"),
+        ));
     }
     text
+}
+
+/// The word for a state, as on the page.
+fn word(language: Language, state: State) -> &'static str {
+    let zh = match state {
+        State::Pending => "等前一步",
+        State::Ready => "可以开始",
+        State::Running => "进行中",
+        State::Done => "完成",
+        State::Stale => "已过时",
+        State::Failed => "失败",
+        State::Blocked => "受阻",
+        State::Waiting => "等人决定",
+        State::Skipped => "不适用",
+    };
+    in_language(language, state.as_str(), zh)
 }
 
 /// The points that the reports before a waiting gate leave to a person. A report that cannot be read is shown by
@@ -163,6 +202,7 @@ pub fn render_unit(unit: &PlannedUnit) -> String {
 /// Shows the units that approving a plan would declare, and differences between a plan and the
 /// declared units.
 pub fn render_plans(project: &Project, flow: &Flow<'_>) -> Result<String, Failure> {
+    let language = project.contract.language;
     let mut text = String::new();
     for (planned, status) in flow.jobs.iter().zip(&flow.statuses) {
         let decided = status.state == State::Done;
@@ -179,14 +219,20 @@ pub fn render_plans(project: &Project, flow: &Flow<'_>) -> Result<String, Failur
                 .collect::<Vec<_>>()
                 .join(", ");
             let step = &planned.job.step;
-            text.push_str(&format!(
-                "  `{}` has {ids}, which are not declared in quipu.toml: quipu approve {step}\n",
-                plan.path
+            let path = &plan.path;
+            text.push_str(&in_language(
+                language,
+                format!(
+                    "  `{path}` has {ids}, which are not declared in quipu.toml: quipu approve \
+                     {step}\n"
+                ),
+                format!("  `{path}` 中的 {ids} 尚未写入 quipu.toml：quipu approve {step}\n"),
             ));
         } else {
-            fresh.iter().for_each(|unit| {
-                text.push_str(&format!("  approving declares {}\n", render_unit(unit)))
-            });
+            let declares = in_language(language, "approving declares", "批准后写入");
+            fresh
+                .iter()
+                .for_each(|unit| text.push_str(&format!("  {declares} {}\n", render_unit(unit))));
         }
         let is_shown = !decided || !fresh.is_empty() || !planned.outputs.is_empty();
         let faults = plan.faults.iter().filter(|_| is_shown);

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::check::Collected;
 use super::job::{PlannedJob, fill_path};
 use crate::project::open::Project;
+use crate::session::error::in_language;
 use crate::view::source_map::{is_named, mapped_paths};
 
 const MANIFEST: &str = "quipu.toml";
@@ -97,10 +98,14 @@ fn read_plan(contract: &Contract, declare: &Declare, path: &str, text: &str) -> 
                 .next()
                 .unwrap_or_default();
             if let Some(id) = is_unit(contract, first).filter(|_| first != title) {
-                plan.faults.push(format!(
-                    "`{path}` line {}: the heading `{title}` must consist of the id alone: `## \
-                     {id}`",
-                    section.line
+                let line = section.line;
+                plan.faults.push(in_language(
+                    contract.language,
+                    format!(
+                        "`{path}` line {line}: the heading `{title}` must consist of the id \
+                         alone: `## {id}`"
+                    ),
+                    format!("`{path}` 第 {line} 行：标题 `{title}` 只能写编号：`## {id}`"),
                 ));
             }
             continue;
@@ -118,9 +123,11 @@ fn read_plan(contract: &Contract, declare: &Declare, path: &str, text: &str) -> 
                 .get(nth)
                 .or(declare.title.first())
                 .map_or("", String::as_str);
-            plan.faults.push(format!(
-                "`{path}` line {}: section `{id}` has no line `- **{name}:** …`",
-                section.line
+            let line = section.line;
+            plan.faults.push(in_language(
+                contract.language,
+                format!("`{path}` line {line}: section `{id}` has no line `- **{name}:** …`"),
+                format!("`{path}` 第 {line} 行：`{id}` 一节缺少一行 `- **{name}：** …`"),
             ));
         }
         let ids = |needs: String| -> Vec<UnitId> {
@@ -157,9 +164,11 @@ fn read_plan(contract: &Contract, declare: &Declare, path: &str, text: &str) -> 
         ))
     });
     if let Some((name, wanted)) = wanted.filter(|(_, wanted)| *wanted != plan.units.len()) {
-        plan.faults.push(format!(
-            "`{path}` has {} units; {wanted} are required (`{name}` in {MANIFEST})",
-            plan.units.len()
+        let units = plan.units.len();
+        plan.faults.push(in_language(
+            contract.language,
+            format!("`{path}` has {units} units; {wanted} are required (`{name}` in {MANIFEST})"),
+            format!("`{path}` 有 {units} 个单元；要求 {wanted} 个（{MANIFEST} 中的 `{name}`）"),
         ));
     }
     plan
@@ -172,36 +181,48 @@ fn find_order_faults(contract: &Contract, plan: &mut UnitPlan, lines: &[usize]) 
     if plan.units.is_empty() {
         let kind = contract.profiles.iter().find_map(|p| p.unit.as_ref());
         let shape = kind.map_or_else(|| "ID".to_owned(), |kind| kind.id.replacen("##", "01", 1));
-        faults.push(format!(
-            "`{path}` has no section for a unit: write one heading with the id alone for each, \
-             `## {shape}`"
+        faults.push(in_language(
+            contract.language,
+            format!(
+                "`{path}` has no section for a unit: write one heading with the id alone for \
+                 each, `## {shape}`"
+            ),
+            format!("`{path}` 没有任何单元的小节：每个单元写一个只有编号的标题，`## {shape}`"),
         ));
     }
     for (at, unit) in plan.units.iter().enumerate() {
         let (id, line) = (&unit.id, lines[at]);
         if let Some(before) = plan.units[..at].iter().position(|other| other.id == *id) {
-            faults.push(format!(
-                "`{path}` has two sections `{id}`, in lines {} and {line}",
-                lines[before]
+            let first = lines[before];
+            faults.push(in_language(
+                contract.language,
+                format!("`{path}` has two sections `{id}`, in lines {first} and {line}"),
+                format!("`{path}` 有两节 `{id}`，在第 {first} 行与第 {line} 行"),
             ));
         } else if let Some(before) = plan.units[..at]
             .last()
             .filter(|before| before.id.natural_cmp(id).is_gt())
         {
-            faults.push(format!(
-                "`{path}` line {line}: `{id}` comes after `{}`, but ids must be in order",
-                before.id
+            let before = &before.id;
+            faults.push(in_language(
+                contract.language,
+                format!(
+                    "`{path}` line {line}: `{id}` comes after `{before}`, but ids must be in order"
+                ),
+                format!("`{path}` 第 {line} 行：`{id}` 排在 `{before}` 之后，编号须依次排列"),
             ));
         }
         for need in &unit.needs {
             if !plan.units[..at].iter().any(|other| other.id == *need) {
-                let why = if plan.units.iter().any(|other| other.id == *need) {
-                    "does not come before it"
-                } else {
-                    "is not in it"
+                let is_later = plan.units.iter().any(|other| other.id == *need);
+                let (en, zh) = match is_later {
+                    true => ("does not come before it", "不在它之前"),
+                    false => ("is not in it", "不在其中"),
                 };
-                faults.push(format!(
-                    "`{path}` line {line}: `{id}` needs `{need}`, which {why}"
+                faults.push(in_language(
+                    contract.language,
+                    format!("`{path}` line {line}: `{id}` needs `{need}`, which {en}"),
+                    format!("`{path}` 第 {line} 行：`{id}` 的前置 `{need}` {zh}"),
                 ));
             }
         }

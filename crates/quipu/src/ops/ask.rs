@@ -4,7 +4,7 @@ use clap::Args;
 use quipu_protocol::{AskError, ask_leaf};
 use serde_json::json;
 
-use crate::answer::{Answer, Failure, exit};
+use crate::answer::{Answer, Failure, exit, in_language};
 use crate::command_agent::depth;
 use crate::judge_client::JudgeClient;
 use crate::session::Session;
@@ -60,7 +60,11 @@ impl Operate for Ask {
             ));
         }
         if agent.is_none() {
-            answer = answer.say("quoted, not understood: --by AGENT lets an agent answer");
+            answer = answer.say(in_language(
+                project.contract.language,
+                "quoted, not understood: --by AGENT lets an agent answer",
+                "只是摘引，并未理解：--by AGENT 可由 Agent 回答",
+            ));
         }
         Ok(answer)
     }

@@ -8,7 +8,7 @@ use quipu_store::{Change, Expect, OpenSession};
 use serde_json::json;
 
 use super::receipt;
-use crate::answer::{Answer, Failure, count};
+use crate::answer::{Answer, Failure, count, in_language};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -54,22 +54,26 @@ fn show(project: &Project, session: &Session) -> Result<Answer, Failure> {
     let scope = ReadScope::of(project, &session.actor);
     let capture = project.contract.capture;
     let kept = project.store.captured_size()?;
-    let records = match capture {
-        Capture::Off => "conversations are not recorded",
-        Capture::Requests => "the user's requests are recorded",
-        Capture::Full => {
+    let language = project.contract.language;
+    let (en, zh) = match capture {
+        Capture::Off => ("conversations are not recorded", "不记录对话"),
+        Capture::Requests => ("the user's requests are recorded", "记录用户的要求"),
+        Capture::Full => (
             "the user's requests, the names of changed files and the agent's last message are \
-             recorded"
-        }
+             recorded",
+            "记录用户的要求、改动的文件名与 Agent 的最后一条消息",
+        ),
     };
+    let records = in_language(language, en, zh);
     let mut text = format!("capture = \"{}\": {records}\n", capture.as_str());
-    let size = format!(
-        "{}, {}",
-        number(kept.texts, "text"),
-        number(kept.bytes, "byte")
-    );
-    text.push_str(&format!(
-        "{size} in the journal     (quipu capture purge deletes them)\n"
+    let (texts, bytes) = (number(kept.texts, "text"), number(kept.bytes, "byte"));
+    text.push_str(&in_language(
+        language,
+        format!("{texts}, {bytes} in the journal     (quipu capture purge deletes them)\n"),
+        format!(
+            "日志中有 {} 段文字，{} 字节     （quipu capture purge 会删除）\n",
+            kept.texts, kept.bytes
+        ),
     ));
     let mut sessions = Vec::new();
     for open in project

@@ -1,12 +1,12 @@
 //! The `lease` commands: take, renew, release and list leases. The store grants them.
 
 use clap::Args;
-use quipu_contract::Actor;
+use quipu_contract::{Actor, Language};
 use quipu_protocol::{Project, ReadScope};
 use quipu_store::{Lease, LeaseToken, Who};
 use serde_json::json;
 
-use crate::answer::{Answer, Failure};
+use crate::answer::{Answer, Failure, in_language};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -31,12 +31,11 @@ impl Operate for LeaseTake {
     const ABOUT: &'static str = "Take a lease; prints ID:FENCE for --lease";
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
-        let lease =
-            session
-                .project()?
-                .store
-                .take_lease(&session.actor, &self.paths, self.seconds)?;
-        Ok(told(&lease).say(format!("held until {}", lease.until)))
+        let project = session.project()?;
+        let lease = project
+            .store
+            .take_lease(&session.actor, &self.paths, self.seconds)?;
+        Ok(told(&lease).say(held(project.contract.language, &lease)))
     }
 }
 
@@ -56,11 +55,11 @@ impl Operate for LeaseRenew {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let token = parse(&self.token)?;
-        let lease = session
-            .project()?
+        let project = session.project()?;
+        let lease = project
             .store
             .renew_lease(&session.actor, &token, self.seconds)?;
-        Ok(told(&lease).say(format!("held until {}", lease.until)))
+        Ok(told(&lease).say(held(project.contract.language, &lease)))
     }
 }
 
@@ -80,11 +79,9 @@ impl Operate for LeaseRelease {
             Some(token) => (token.id, Some(token.fence)),
             None => (self.token, None),
         };
-        let lease = session
-            .project()?
-            .store
-            .release_lease(&session.actor, &id, fence)?;
-        Ok(told(&lease).say("released"))
+        let project = session.project()?;
+        let lease = project.store.release_lease(&session.actor, &id, fence)?;
+        Ok(told(&lease).say(in_language(project.contract.language, "released", "已释放")))
     }
 }
 
@@ -132,6 +129,14 @@ pub fn shown_leases(project: &Project, actor: &Actor) -> Result<Vec<Lease>, Fail
 fn parse(text: &str) -> Result<LeaseToken, Failure> {
     LeaseToken::parse(text)
         .ok_or_else(|| Failure::usage(format!("`{text}` is not a lease"), "quipu lease list"))
+}
+
+fn held(language: Language, lease: &Lease) -> String {
+    in_language(
+        language,
+        format!("held until {}", lease.until),
+        format!("租约至 {}", lease.until),
+    )
 }
 
 fn told(lease: &Lease) -> Answer {

@@ -11,11 +11,11 @@ use quipu_store::{
 };
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, Failure, count, exit};
+use crate::answer::{Answer, Failure, count, exit, in_language};
 use crate::conflict_notice::{kept_at, render_in_status};
 use crate::flow_text::{render_flow, render_plans};
 use crate::integrate::{Loss, losses};
-use crate::ops::receipt::remedy;
+use crate::ops::receipt::{how_in, remedy};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -43,9 +43,10 @@ impl Operate for Status {
             let Loss { what, help } = loss;
             text.push_str(&format!("  flagged  {what}\n           help  {help}\n"));
         }
-        report.render_scan(&mut text, self.files);
+        let language = project.contract.language;
+        report.render_scan(&mut text, self.files, language);
         report.render_shared(&mut text);
-        report.render_rest(&mut text, self.files);
+        report.render_rest(&mut text, self.files, language);
         if !self.files {
             report.scan.files.retain(|file| file.flag.is_some());
         }
@@ -53,10 +54,11 @@ impl Operate for Status {
         if !project.contract.steps.is_empty() && report.is_everything {
             let (flow, _) = flow_now(&project, &FlowCache::default())?;
             for conflict in conflicts_in_progress(&project, &session.actor)? {
+                let label = in_language(language, "contradiction", "矛盾");
                 text.push_str(&format!(
-                    "  contradiction  {}\n           help  {}\n",
+                    "  {label}  {}\n           help  {}\n",
                     conflict.fault,
-                    remedy(&conflict, project.contract.language)
+                    remedy(&conflict, language)
                 ));
             }
             text.push_str(&render_plans(&project, &flow)?);
@@ -68,7 +70,11 @@ impl Operate for Status {
             answer = answer.say(notice);
         }
         if project.began_anew {
-            answer = answer.say("there was no journal: a new one starts with the files on disk");
+            answer = answer.say(in_language(
+                language,
+                "there was no journal: a new one starts with the files on disk",
+                "原先没有日志：新日志从磁盘上的文件开始",
+            ));
         }
         if report.scan.flagged().next().is_some() || !report.losses.is_empty() {
             answer.exit = exit::NO;
@@ -167,21 +173,29 @@ impl Report {
     }
 
     /// Adopted and flagged edits, and edits that conflicted with a commit.
-    fn render_scan(&self, text: &mut String, with_files: bool) {
+    fn render_scan(&self, text: &mut String, with_files: bool, language: Language) {
         let scan = &self.scan;
+        let zh = language == Language::Zh;
         let most = if with_files { usize::MAX } else { SHOWN };
         for adopted in scan.adopted.iter().take(most) {
-            text.push_str(&format!("  adopted  {} ({})\n", adopted.path, adopted.how));
+            let label = in_language(language, "adopted", "已收入");
+            let how = how_in(language, adopted.how);
+            text.push_str(&format!("  {label}  {} ({how})\n", adopted.path));
         }
         text.push_str(&render_more(scan.adopted.len(), most));
         let flagged: Vec<&FileStatus> = scan.flagged().collect();
         for file in flagged.iter().take(most) {
             let flag = file.flag.as_ref().expect("flagged files have a flag");
-            let line = flag.line.map(|l| format!(", line {l}")).unwrap_or_default();
+            let line = flag.line.map(|l| match zh {
+                true => format!("，第 {l} 行"),
+                false => format!(", line {l}"),
+            });
+            let label = in_language(language, "flagged", "违约");
             text.push_str(&format!(
-                "  flagged  {} {}{line}\n           help  {}\n",
+                "  {label}  {} {}{}\n           help  {}\n",
                 file.path,
                 flag.what,
+                line.unwrap_or_default(),
                 file.remedy()
             ));
         }
@@ -224,7 +238,7 @@ impl Report {
     }
 
     /// Files that cannot be read, leases, and the lists of files.
-    fn render_rest(&self, text: &mut String, with_files: bool) {
+    fn render_rest(&self, text: &mut String, with_files: bool, language: Language) {
         let most = if with_files { usize::MAX } else { SHOWN };
         for (path, why) in self.scan.strange.iter().take(most) {
             let (path, why) = (in_one_line(path), in_one_line(why));
@@ -234,7 +248,11 @@ impl Report {
         for lease in &self.leases {
             let paths = lease.paths.join(", ");
             let (holder, until) = (&lease.holder, &lease.until);
-            text.push_str(&format!("  leased   {paths} by {holder} until {until}\n"));
+            text.push_str(&in_language(
+                language,
+                format!("  leased   {paths} by {holder} until {until}\n"),
+                format!("  租用     {paths}，由 {holder}，至 {until}\n"),
+            ));
         }
         for file in self.scan.files.iter().filter(|_| with_files) {
             let version = file.version.as_ref().map(ToString::to_string);
@@ -248,12 +266,21 @@ impl Report {
         }
         let free = &self.scan.free;
         if !free.is_empty() {
-            text.push_str(&format!("{} outside the contract:", free.len()));
+            text.push_str(&in_language(
+                language,
+                format!("{} outside the contract:", free.len()),
+                format!("合约之外有 {} 个：", free.len()),
+            ));
             for path in free.iter().take(FREE_SHOWN) {
                 text.push_str(&format!(" {}", in_one_line(path)));
             }
             if free.len() > FREE_SHOWN {
-                text.push_str(&format!(" … and {} more", free.len() - FREE_SHOWN));
+                let more = free.len() - FREE_SHOWN;
+                text.push_str(&in_language(
+                    language,
+                    format!(" … and {more} more"),
+                    format!(" ……另有 {more} 个"),
+                ));
             }
             text.push('\n');
         }

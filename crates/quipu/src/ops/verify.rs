@@ -1,11 +1,12 @@
 //! The `verify` command: checks the journal, all files and the leases.
 
 use clap::Args;
+use quipu_contract::Language;
 use quipu_protocol::ReadScope;
 use quipu_store::{ExpectedHead, Problem};
 use serde_json::json;
 
-use crate::answer::{Answer, Failure, count, exit};
+use crate::answer::{Answer, Failure, count, exit, in_language};
 use crate::heads::{self, Compared};
 use crate::session::Session;
 use crate::table::Operate;
@@ -25,6 +26,7 @@ impl Operate for Verify {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.history()?;
+        let language = project.contract.language;
         let expected = self.expect.as_deref().map(parse_head).transpose()?;
         let mut found = project.store.verify()?;
         let scope = ReadScope::of(&project, &session.actor);
@@ -82,20 +84,31 @@ impl Operate for Verify {
             ));
         }
         let number = |n: u64, of| count(usize::try_from(n).unwrap_or(usize::MAX), of);
-        text.push_str(&format!(
-            "{}, {}, {}: {}\n",
-            number(found.records, "record"),
-            number(found.files, "file"),
-            number(found.leases, "lease"),
-            match (found.problems.len(), elsewhere) {
-                (0, 0) => "no problems found".to_owned(),
-                (here, 0) => count(here, "problem"),
-                (here, elsewhere) => format!(
-                    "{}, {elsewhere} of them in files that your role may not read; ask a person \
-                     to run: quipu verify",
-                    count(here + elsewhere, "problem")
-                ),
-            }
+        let problems = match (found.problems.len(), elsewhere, language) {
+            (0, 0, Language::En) => "no problems found".to_owned(),
+            (0, 0, Language::Zh) => "没有发现问题".to_owned(),
+            (here, 0, Language::En) => count(here, "problem"),
+            (here, 0, Language::Zh) => format!("{here} 个问题"),
+            (here, elsewhere, Language::En) => format!(
+                "{}, {elsewhere} of them in files that your role may not read; ask a person to \
+                 run: quipu verify",
+                count(here + elsewhere, "problem")
+            ),
+            (here, elsewhere, Language::Zh) => format!(
+                "{} 个问题，其中 {elsewhere} 个在你的角色不可读的文件里；请人执行：quipu verify",
+                here + elsewhere
+            ),
+        };
+        let (records, files, leases) = (found.records, found.files, found.leases);
+        text.push_str(&in_language(
+            language,
+            format!(
+                "{}, {}, {}: {problems}\n",
+                number(records, "record"),
+                number(files, "file"),
+                number(leases, "lease")
+            ),
+            format!("{records} 条记录，{files} 个文件，{leases} 个租约：{problems}\n"),
         ));
         text.push_str(&told_heads(&compared, expected.as_ref()));
         text.push_str(shared.as_ref().map_or("", |shared| &shared.report));
