@@ -184,7 +184,7 @@ impl Postgres {
 
     /// Uploads records of a local project after a revision. Returns the newest revision afterwards.
     pub(crate) fn load(&self, id: &str, rev: u64, records: &[Record]) -> Result<u64, StoreError> {
-        let mut parts = Parts::of(records, &[]);
+        let mut parts = Parts::of(records);
         parts.leases = records
             .iter()
             .map(|r| r.lease.as_ref().map(wire::happened))
@@ -340,7 +340,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(records: &[Record], instead: &[(String, Vec<String>)]) -> Parts {
+    fn of(records: &[Record]) -> Parts {
         let mut parts = Parts {
             ids: Vec::new(),
             bodies: Vec::new(),
@@ -351,12 +351,7 @@ impl Parts {
             let (body, bytes) = wire::take_apart(record);
             parts.ids.push(record.id.clone());
             parts.bodies.push(body);
-            parts.leases.push(
-                record
-                    .lease
-                    .as_ref()
-                    .map(|event| wire::wanted(event, instead)),
-            );
+            parts.leases.push(record.lease.as_ref().map(wire::wanted));
             parts.bytes.extend(bytes);
         }
         parts
@@ -370,7 +365,7 @@ impl CommitLog for Postgres {
             None if request.cursor.rev == 0 => self.attach_new()?,
             None => self.founded()?,
         };
-        let parts = Parts::of(request.records, &request.instead);
+        let parts = Parts::of(request.records);
         let relies: serde_json::Map<String, serde_json::Value> = request
             .relies
             .iter()

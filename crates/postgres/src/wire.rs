@@ -294,15 +294,8 @@ pub(crate) fn happened(event: &LeaseEvent) -> String {
 }
 
 /// A requested lease event. The database assigns its fence and its expiry.
-pub(crate) fn wanted(event: &LeaseEvent, instead: &[(String, Vec<String>)]) -> String {
-    let first = json!({"id": event.id, "paths": event.paths});
-    let wishes: Vec<Value> = std::iter::once(first)
-        .chain(
-            instead
-                .iter()
-                .map(|(id, paths)| json!({"id": id, "paths": paths})),
-        )
-        .collect();
+pub(crate) fn wanted(event: &LeaseEvent) -> String {
+    let wishes = [json!({"id": event.id, "paths": event.paths})];
     json!({"act": event.act, "fence": event.fence, "length_us": event.length_us, "wishes": wishes})
         .to_string()
 }

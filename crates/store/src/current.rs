@@ -23,7 +23,7 @@ impl Store {
     fn has_its_folders(&self) -> Result<bool> {
         let checked = self
             .folders()
-            .check(&self.quipu(), self.settings().clock())?;
+            .check(&self.quipu(), &self.settings().clock)?;
         if checked == Checked::NewCopies {
             // A killed process may have left conflict copies to be journalled.
             self.copies().search_again();

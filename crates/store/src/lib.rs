@@ -44,7 +44,6 @@ pub use history::events::PathEvent;
 pub use history::head::{ExpectedHead, HeadFound, HeadsFound, JournalHead};
 pub use history::log::{At, LogEntry, LogPage, Noted, NotedFile};
 pub use history::prune::{Pruned, PrunedFile};
-pub use history::restore::Restored;
 pub use ident::fresh_bytes;
 pub use journal::body::{Body, Cut};
 pub use journal::lease::{Lease, LeaseToken};

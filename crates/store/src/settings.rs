@@ -1,6 +1,6 @@
 //! Settings that are fixed while a store is open: its folder, clock and boot, and whether it can be written.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::clock::{Clock, Instant};
@@ -20,9 +20,13 @@ pub(crate) struct Settings {
     pub boot: String,
     pub disk: Disk,
     pub wait: Duration,
+    /// The project is on a disk or in a folder that cannot be written.
     pub read_only: bool,
+    /// The reason why the store was opened for reading only.
     pub unwritable: Option<Unwritable>,
+    /// It is a local project, regardless of the environment and the contract.
     pub alone: bool,
+    /// The interface that the caller uses, stored in every record that it makes.
     pub door: Option<&'static str>,
 }
 
@@ -34,48 +38,12 @@ pub(crate) fn shared_boot(boot: &str) -> String {
 }
 
 impl Settings {
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
     pub fn quipu(&self) -> PathBuf {
         self.root.join(".quipu")
     }
 
-    pub fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
     pub fn now(&self) -> Instant {
         self.clock.now()
-    }
-
-    pub fn boot(&self) -> &str {
-        &self.boot
-    }
-
-    pub fn disk(&self) -> &Disk {
-        &self.disk
-    }
-
-    /// Whether the project is on a disk or in a folder that cannot be written.
-    pub fn is_read_only(&self) -> bool {
-        self.read_only
-    }
-
-    /// The reason why the store was opened for reading only.
-    pub fn unwritable(&self) -> Option<&Unwritable> {
-        self.unwritable.as_ref()
-    }
-
-    /// Whether it is a local project, regardless of the environment and the contract.
-    pub fn alone(&self) -> bool {
-        self.alone
-    }
-
-    /// The interface that the caller uses, stored in every record that it makes.
-    pub fn door(&self) -> Option<&'static str> {
-        self.door
     }
 
     /// A lock between the processes of this project.

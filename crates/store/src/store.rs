@@ -246,7 +246,7 @@ impl Store {
     }
 
     pub fn root(&self) -> &Path {
-        self.settings.root()
+        &self.settings.root
     }
 
     /// The current time, by the clock of this store.
@@ -265,7 +265,7 @@ impl Store {
 
     /// Whether the project is on a disk or in a folder that cannot be written.
     pub fn is_read_only(&self) -> bool {
-        self.settings.is_read_only()
+        self.settings.read_only
     }
 
     /// The shared commit log of this working copy; none in a local project.

@@ -19,6 +19,8 @@ mod script;
 pub use failing::{FailingDisk, Failure, PausedDisk};
 pub use hostile::{mutated, mutated_bytes};
 pub use hosts::{Host, Network};
-pub use playground::{CONTRACT, Playground, contract, copy_folder, open_store, temp_folder};
+pub use playground::{
+    CONTRACT, Playground, Restore, contract, copy_folder, open_store, temp_folder,
+};
 pub use sample::{SampleBook, Tongue};
 pub use script::{RESEARCH_PARTS, Script, draft, new_items, page, report};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use quipu_contract::{Actor, ActorName, Contract, ProjectPath, Source, UnitId, resolve_contract};
-use quipu_store::{Options, Store};
+use quipu_store::{At, Change, Options, Receipt, Store, StoreError};
 use tempfile::TempDir;
 
 use crate::failing::PausedDisk;
@@ -296,4 +296,27 @@ pub fn copy_folder(from: &Path, to: &Path) {
 pub fn contract(text: &str) -> Arc<Contract> {
     let source = Source::new("quipu.toml", text.to_owned());
     Arc::new(resolve_contract(&source, &|name, _| Err(format!("no profile `{name}`"))).unwrap())
+}
+
+/// Restores one file in a change of its own, as `quipu restore` does.
+pub trait Restore {
+    /// Restores the newest journalled version, or an older one.
+    fn restore(
+        &self,
+        actor: &Actor,
+        path: &ProjectPath,
+        at: Option<&At>,
+    ) -> Result<Receipt, StoreError>;
+}
+
+impl Restore for Store {
+    fn restore(
+        &self,
+        actor: &Actor,
+        path: &ProjectPath,
+        at: Option<&At>,
+    ) -> Result<Receipt, StoreError> {
+        let change = self.restoring(Change::by(actor), path, at)?;
+        self.validate(change)?.publish()
+    }
 }

@@ -2,7 +2,7 @@
 //! lost `.quipu/`, a broken dependency, an adapter that panics.
 
 use quipu_protocol::flow::{Agent, Choice, Ended, Event, Scripted, State, Task, Watch};
-use quipu_testkit::draft;
+use quipu_testkit::{Restore as _, draft};
 
 use crate::stage::Stage;
 
@@ -121,7 +121,7 @@ fn damaged_memory_stops_what_would_write_it_until_it_is_restored() {
     let path = quipu_contract::ProjectPath::parse("meta/glossary.md").unwrap();
     project
         .store
-        .restore(&quipu_contract::Actor::Person, &path, None, None)
+        .restore(&quipu_contract::Actor::Person, &path, None)
         .unwrap();
     assert_eq!(stage.text("meta/glossary.md"), whole);
     stage.play(until("remember"));

@@ -161,7 +161,7 @@ impl Applier {
         if target.segment > applied.at.segment {
             // A segment is full. Sync all files, so that a power cut affects at most one segment.
             self.sync_everything()?;
-            self.index.open()?.set_kept(target, self.settings.boot())?;
+            self.index.open()?.set_kept(target, &self.settings.boot)?;
         }
         obstructed.map_or(Ok(()), Err)
     }
@@ -173,11 +173,9 @@ impl Applier {
         records: &[Journalled],
         last: &Tail,
     ) -> Result<()> {
-        self.journal
-            .watermarks()?
-            .set_applied(self.settings.disk(), last.at)?;
+        self.journal.watermarks()?.set_applied(last.at)?;
         self.settings
-            .disk()
+            .disk
             .step(Step::HeadsCommit)
             .map_err(StoreError::io("cannot write the file index"))?;
         self.index.open()?.transaction(|file_index| {
@@ -245,7 +243,7 @@ impl Applier {
             ..*records.last().map_or(&applied, |j| &j.end)
         };
         self.settings
-            .disk()
+            .disk
             .step(Step::HeadsCommit)
             .map_err(StoreError::io("cannot write the index"))?;
         self.index.open()?.transaction(|file_index| {
@@ -295,9 +293,7 @@ impl Applier {
             .iter()
             .all(|j| taken.as_ref().is_some_and(|own| own.contains(&j.at)))
         {
-            self.journal
-                .watermarks()?
-                .set_begun(self.settings.disk(), end)?;
+            self.journal.watermarks()?.set_begun(end)?;
         }
         Ok(taken)
     }

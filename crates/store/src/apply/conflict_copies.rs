@@ -102,7 +102,7 @@ impl ConflictCopies {
             part.extension().is_some_and(|ending| ending == "part") && is_old(part)
         };
         for part in parts.iter().filter(is_unfinished) {
-            if !self.settings.is_read_only() {
+            if !self.settings.read_only {
                 let _ = std::fs::remove_file(part);
             }
         }
@@ -121,7 +121,7 @@ impl ConflictCopies {
 
     /// Notes copies that were journalled, for the user of this process and for the next scan.
     pub fn report(&self, copies: &[ConflictCopy]) {
-        let root = self.settings.root();
+        let root = &self.settings.root;
         locked(&CONFLICT_COPIES).extend(copies.iter().map(|kept| (root.to_owned(), kept.clone())));
         locked(&self.unreported).extend_from_slice(copies);
     }

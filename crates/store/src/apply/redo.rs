@@ -95,7 +95,7 @@ impl Applier {
     /// Compares the newest files with the journal after the index was rebuilt. A crash may have
     /// left them behind, and only the lost index knew.
     pub(crate) fn redo_after_rebuild(&self) -> Result<()> {
-        if self.settings.is_read_only() || self.index.is_compared() {
+        if self.settings.read_only || self.index.is_compared() {
             return Ok(());
         }
         if self.index.open()?.built()? < Built::Compared {
@@ -124,7 +124,7 @@ impl Applier {
             let file_index = self.index.open()?;
             (file_index.built()? == Built::Compared, file_index.kept()?.1)
         };
-        if is_redone && boot != self.settings.boot() {
+        if is_redone && boot != &self.settings.boot {
             let _held = self.lock()?;
             self.advance_index(end)?;
             return self.redo_since_full_sync(
@@ -149,7 +149,7 @@ impl Applier {
             self.redo_lost(&paths, known)?;
             self.sync_everything()?;
         }
-        self.index.open()?.set_kept(end, self.settings.boot())?;
+        self.index.open()?.set_kept(end, &self.settings.boot)?;
         self.tell_in_place()
     }
 
@@ -169,7 +169,7 @@ impl Applier {
             .applied
             .is_none_or(|known| known < applied)
         {
-            watermarks.set_applied(self.settings.disk(), applied)?;
+            watermarks.set_applied(applied)?;
         }
         Ok(())
     }

@@ -29,7 +29,7 @@ use crate::journal::segments::Position;
 use crate::journal::watermarks::Tail;
 use crate::lock::Held;
 use crate::replica::commit_log::WaitPolicy;
-use crate::replica::link::{Submitted, Terms};
+use crate::replica::link::Submitted;
 use crate::store::Store;
 use crate::version::Version;
 use crate::worktree::external_edit::Adopted;
@@ -390,10 +390,10 @@ impl Snapshot {
     }
 
     pub fn next_record(&self, store: &Store, kind: Kind, who: Who) -> Record {
-        let wall_us = next_time(store.settings().clock().now().wall_us, self.tail.wall_us);
+        let wall_us = next_time(store.settings().now().wall_us, self.tail.wall_us);
         let via = store
             .settings()
-            .door()
+            .door
             .filter(|_| who.kind == "person")
             .map(str::to_owned);
         let who = Who { via, ..who };
@@ -500,7 +500,8 @@ impl Store {
                 held,
                 snapshot,
                 records,
-                Terms::plain(WaitPolicy::OneTry),
+                None,
+                WaitPolicy::OneTry,
             )? {
                 Submitted::Accepted(_, end) => end.at,
                 Submitted::Moved(_) => return Ok(Published::Overtaken),

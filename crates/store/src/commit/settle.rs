@@ -63,6 +63,6 @@ impl Store {
         self.applier().sync_everything()?;
         self.index()
             .open()?
-            .set_kept(applied, self.settings().boot())
+            .set_kept(applied, &self.settings().boot)
     }
 }

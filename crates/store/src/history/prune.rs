@@ -204,7 +204,7 @@ impl Store {
             blank_bodies(&mut rest[..length], ops);
         }
         archive::replace(
-            self.settings().disk(),
+            &self.settings().disk,
             self.journal().folder(),
             number,
             &bytes,

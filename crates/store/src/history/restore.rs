@@ -3,62 +3,21 @@
 //! A conflict copy is saved and synced in `.quipu/conflict-copies` before its original disappears, and then
 //! journalled. `tree.rs` exchanges the files.
 
-use quipu_contract::{Actor, ProjectPath};
+use quipu_contract::ProjectPath;
 
 use crate::apply::conflict_copies::ConflictCopy;
 use crate::change::{Change, Op};
-use crate::commit::publish::{Published, Receipt};
+use crate::commit::publish::Published;
 use crate::error::{Result, StoreError};
 use crate::history::log::At;
 use crate::index::file_index::FileHead;
 use crate::journal::backwards::RECENT_BYTES;
 use crate::journal::record::{Kind, OpKind, Record, RecordOp, Who};
 use crate::store::Store;
-use crate::version::Version;
-
-/// The result of `restore`.
-#[derive(Debug, Clone)]
-pub struct Restored {
-    pub receipt: Receipt,
-    pub version: Version,
-}
 
 impl Store {
-    /// Restores the newest journalled version, or an older one.
-    pub fn restore(
-        &self,
-        actor: &Actor,
-        path: &ProjectPath,
-        at: Option<&At>,
-        why: Option<String>,
-    ) -> Result<Restored> {
-        let mut change = Change::by(actor);
-        change.why = why;
-        self.restore_in(change, path, at)
-    }
-
-    /// Like `restore`, as part of a change that gives the actor, the reason and the lease.
-    pub fn restore_in(
-        &self,
-        change: Change,
-        path: &ProjectPath,
-        at: Option<&At>,
-    ) -> Result<Restored> {
-        let change = self.restoring(change, path, at)?;
-        let version = match change.ops.last() {
-            Some(Op::Restore { bytes, .. }) => Version::of(bytes),
-            _ => Version::of(b""),
-        };
-        let receipt = self.validate(change)?.publish()?;
-        let version = receipt
-            .versions
-            .get(path.as_str())
-            .cloned()
-            .unwrap_or(version);
-        Ok(Restored { receipt, version })
-    }
-
-    /// The change that restores a version, not yet validated.
+    /// The change that restores the newest journalled version of a file, or an older one; not yet
+    /// validated.
     pub fn restoring(&self, change: Change, path: &ProjectPath, at: Option<&At>) -> Result<Change> {
         let head = {
             self.settle()?;

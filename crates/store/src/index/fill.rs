@@ -79,7 +79,7 @@ impl Index {
     /// like an external edit.
     fn placed_bound(&self) -> Result<Position> {
         let bound = self.journal.bound()?;
-        if self.journal.settings().is_read_only() {
+        if self.journal.settings().read_only {
             return Ok(bound);
         }
         Ok(self

@@ -68,7 +68,7 @@ impl Index {
     }
 
     fn open_new(&self) -> Result<FileIndex> {
-        if self.settings.is_read_only() {
+        if self.settings.read_only {
             let file_index = FileIndex::in_memory()?;
             self.fill(&file_index)?;
             return Ok(file_index);
@@ -99,7 +99,7 @@ impl Index {
     /// Closes the file index if its file was deleted: other processes may use a new one.
     pub fn forget_deleted(&self) {
         let mut slot = locked(&self.slot);
-        if !self.settings.is_read_only()
+        if !self.settings.read_only
             && slot.as_ref().is_some_and(|file_index| {
                 file_index.is_displaced(&self.settings.quipu().join("index.db"))
             })
@@ -141,7 +141,7 @@ impl Index {
     /// runs the work again. The work must not journal anything before it has read the index.
     pub fn sound<T>(&self, work: impl Fn() -> Result<T>) -> Result<T> {
         match work() {
-            Err(error) if is_damage(&error) && !self.settings.is_read_only() => {
+            Err(error) if is_damage(&error) && !self.settings.read_only => {
                 let mut slot = locked(&self.slot);
                 self.discard(&mut slot)?;
                 drop(slot);

@@ -46,7 +46,7 @@ impl Journal {
     pub fn new(settings: Arc<Settings>, segment_bytes: u64) -> Journal {
         let folder = settings.quipu().join("journal");
         Journal {
-            segments: Segments::new(folder, settings.disk().clone(), segment_bytes),
+            segments: Segments::new(folder, settings.disk.clone(), segment_bytes),
             append_lock: settings.lock("append.lock"),
             sync_lock: settings.lock("sync.lock").unhurried(),
             watermarks: Mutex::new(None),
@@ -69,7 +69,11 @@ impl Journal {
             return Ok(Arc::clone(watermarks));
         }
         let path = self.settings.quipu().join("watermarks");
-        let opened = Arc::new(Watermarks::open(&path, self.settings.boot().to_owned())?);
+        let opened = Arc::new(Watermarks::open(
+            &path,
+            self.settings.boot.clone(),
+            self.settings.disk.clone(),
+        )?);
         *slot = Some(Arc::clone(&opened));
         Ok(opened)
     }
@@ -100,7 +104,7 @@ impl Journal {
             // If a sync failed, the next sync cannot be trusted.
             let _ = self
                 .watermarks()
-                .and_then(|watermarks| watermarks.set_doubt(self.settings.disk(), true));
+                .and_then(|watermarks| watermarks.set_doubt(true));
         }
         appended
     }
@@ -133,7 +137,7 @@ impl Journal {
             tail = Tail::after(&record, end, tail.wall_us);
             last = Some(record);
         }
-        self.watermarks()?.set_tail(self.settings.disk(), &tail)?;
+        self.watermarks()?.set_tail(&tail)?;
         Ok(AppendedRecords { end: tail, last })
     }
 
@@ -167,12 +171,12 @@ impl Journal {
         };
         if let Err(error) = synced {
             // A later sync alone cannot be trusted: see `Segments::rewrite`.
-            watermarks.set_doubt(self.settings.disk(), true)?;
+            watermarks.set_doubt(true)?;
             return Err(error);
         }
         if known.doubt {
-            watermarks.set_doubt(self.settings.disk(), false)?;
+            watermarks.set_doubt(false)?;
         }
-        watermarks.set_synced(self.settings.disk(), target)
+        watermarks.set_synced(target)
     }
 }

@@ -179,10 +179,10 @@ impl Journal {
 
     /// The end of the journal for a reader.
     pub(crate) fn bound(&self) -> Result<Position> {
-        let known = if self.settings().is_read_only() {
+        let known = if self.settings().read_only {
             crate::journal::watermarks::Watermarks::open_to_read(
                 &self.settings().quipu().join("watermarks"),
-                self.settings().boot(),
+                &self.settings().boot,
             )
             .and_then(|watermarks| watermarks.tail())
         } else {

@@ -56,21 +56,22 @@ const CHECK: usize = 8;
 pub(crate) struct Watermarks {
     file: File,
     boot: String,
+    disk: Disk,
     /// The tail that this process last read or wrote.
     last_tail: Mutex<Option<Tail>>,
 }
 
 impl Watermarks {
-    fn of(file: File, boot: String) -> Watermarks {
-        let last_tail = Mutex::new(None);
+    fn of(file: File, boot: String, disk: Disk) -> Watermarks {
         Watermarks {
             file,
             boot,
-            last_tail,
+            disk,
+            last_tail: Mutex::new(None),
         }
     }
 
-    pub fn open(path: &Path, boot: String) -> Result<Watermarks> {
+    pub fn open(path: &Path, boot: String, disk: Disk) -> Result<Watermarks> {
         let open = || {
             File::options()
                 .create(true)
@@ -89,6 +90,7 @@ impl Watermarks {
         Ok(Watermarks::of(
             file.map_err(StoreError::io("cannot open `.quipu/watermarks`"))?,
             boot,
+            disk,
         ))
     }
 
@@ -97,6 +99,7 @@ impl Watermarks {
         Some(Watermarks::of(
             crate::files::regular_file::open_regular(path).ok()?,
             boot.to_owned(),
+            Disk::default(),
         ))
     }
 
@@ -143,7 +146,7 @@ impl Watermarks {
     }
 
     /// Requires the append lock.
-    pub fn set_tail(&self, disk: &Disk, tail: &Tail) -> Result<()> {
+    pub fn set_tail(&self, tail: &Tail) -> Result<()> {
         let Tail {
             at,
             seq,
@@ -151,38 +154,39 @@ impl Watermarks {
             hash,
         } = tail;
         let body = format!("{} {} {seq} {wall_us} {hash}", at.segment, at.offset);
-        self.write(disk, TAIL, &body)?;
+        self.write(TAIL, &body)?;
         self.note_tail(Some(*tail));
         Ok(())
     }
 
     /// Requires the sync lock.
-    pub fn set_synced(&self, disk: &Disk, at: Position) -> Result<()> {
-        self.write_position(disk, SYNCED, at)
+    pub fn set_synced(&self, at: Position) -> Result<()> {
+        self.write_position(SYNCED, at)
     }
 
     /// Requires the apply lock.
-    pub fn set_applied(&self, disk: &Disk, at: Position) -> Result<()> {
-        self.write_position(disk, APPLIED, at)
+    pub fn set_applied(&self, at: Position) -> Result<()> {
+        self.write_position(APPLIED, at)
     }
 
     /// Requires the apply lock.
-    pub fn set_begun(&self, disk: &Disk, at: Position) -> Result<()> {
-        self.write_position(disk, BEGUN, at)
+    pub fn set_begun(&self, at: Position) -> Result<()> {
+        self.write_position(BEGUN, at)
     }
 
-    pub fn set_doubt(&self, disk: &Disk, doubt: bool) -> Result<()> {
-        self.write(disk, DOUBT, if doubt { "doubt" } else { "sure" })
+    pub fn set_doubt(&self, doubt: bool) -> Result<()> {
+        self.write(DOUBT, if doubt { "doubt" } else { "sure" })
     }
 
-    fn write_position(&self, disk: &Disk, index: usize, at: Position) -> Result<()> {
-        self.write(disk, index, &format!("{} {}", at.segment, at.offset))
+    fn write_position(&self, index: usize, at: Position) -> Result<()> {
+        self.write(index, &format!("{} {}", at.segment, at.offset))
     }
 
     /// Clears all lines, so that the next snapshot finds the end in the journal itself.
-    pub fn forget(&self, disk: &Disk) -> Result<()> {
+    pub fn forget(&self) -> Result<()> {
         let blank = [b' '; LINE * LINES];
-        disk.write_at(Step::LiveWrite, &self.file, &blank, 0)
+        self.disk
+            .write_at(Step::LiveWrite, &self.file, &blank, 0)
             .map_err(StoreError::io("cannot write `.quipu/watermarks`"))
     }
 
@@ -194,13 +198,14 @@ impl Watermarks {
         body.strip_prefix(self.boot.as_str())?.strip_prefix(' ')
     }
 
-    fn write(&self, disk: &Disk, index: usize, body: &str) -> Result<()> {
+    fn write(&self, index: usize, body: &str) -> Result<()> {
         let body = format!("{} {body}", self.boot);
         let text = format!("{body} {}", checksum(body.as_bytes()));
         let mut line = [b' '; LINE];
         line[LINE - 1] = b'\n';
         line[..text.len()].copy_from_slice(text.as_bytes());
-        disk.write_at(Step::LiveWrite, &self.file, &line, (index * LINE) as u64)
+        self.disk
+            .write_at(Step::LiveWrite, &self.file, &line, (index * LINE) as u64)
             .map_err(StoreError::io("cannot write `.quipu/watermarks`"))
     }
 }

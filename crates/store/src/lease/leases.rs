@@ -10,7 +10,7 @@ use crate::error::{Result, StoreError};
 use crate::journal::lease::{Lease, LeaseToken};
 use crate::journal::record::{Kind, LeaseEvent, Record, Who};
 use crate::replica::commit_log::WaitPolicy;
-use crate::replica::link::{Submitted, Terms};
+use crate::replica::link::Submitted;
 use crate::rules::guards::{denied, guard_actor, guard_words, refused_by};
 use crate::store::Store;
 
@@ -21,7 +21,7 @@ impl Store {
     /// The leases that still hold.
     pub fn leases(&self) -> Result<Vec<Lease>> {
         self.settle()?;
-        let (now, boot) = (self.replica().lease_now(), self.settings().boot());
+        let (now, boot) = (self.replica().lease_now(), &self.settings().boot);
         let all = self.index().sound(|| self.index().open()?.leases())?;
         Ok(all
             .into_iter()
@@ -67,7 +67,7 @@ impl Store {
     }
 
     /// Whether an actor may lease some paths at all, and how they are spelled: `./a.md` is `a.md`.
-    pub(crate) fn check_leasable(&self, actor: &Actor, paths: &[String]) -> Result<Vec<Pattern>> {
+    fn check_leasable(&self, actor: &Actor, paths: &[String]) -> Result<Vec<Pattern>> {
         if paths.is_empty() {
             return Err(StoreError::refused(
                 "a lease needs at least one path",
@@ -229,15 +229,13 @@ impl Store {
         actor: &Actor,
         decide: impl Fn(&[Lease], u64, Instant, &str) -> Result<LeaseEvent>,
     ) -> Result<Lease> {
-        self.lease_event_of(actor, Vec::new(), None, decide)
+        self.lease_event_with(actor, None, decide)
     }
 
-    /// The same with a note in the record, and where other leases would do as well: only a shared
-    /// order looks at them.
-    pub(crate) fn lease_event_of(
+    /// The same with a note in the record.
+    pub(crate) fn lease_event_with(
         &self,
         actor: &Actor,
-        instead: Vec<(String, Vec<String>)>,
         note: Option<&serde_json::Value>,
         decide: impl Fn(&[Lease], u64, Instant, &str) -> Result<LeaseEvent>,
     ) -> Result<Lease> {
@@ -249,7 +247,7 @@ impl Store {
                 let (all, fence) = snapshot.leases(self)?;
                 Ok((held, snapshot, all, fence))
             })?;
-            let (now, boot) = (self.replica().lease_now(), self.settings().boot());
+            let (now, boot) = (self.replica().lease_now(), &self.settings().boot);
             let leases: Vec<Lease> = all.into_iter().filter(|l| !l.is_over(now, boot)).collect();
             let event = match (decide(&leases, fence, now, boot), self.commit_log()) {
                 (Ok(event), _) => event,
@@ -277,11 +275,8 @@ impl Store {
                 let _ = self.publish_records(held, snapshot, vec![record])?;
                 return Ok(lease);
             };
-            let terms = Terms {
-                instead: instead.clone(),
-                ..Terms::plain(WaitPolicy::Retry)
-            };
-            match self.submit(commit_log, held, snapshot, vec![record], terms)? {
+            let records = vec![record];
+            match self.submit(commit_log, held, snapshot, records, None, WaitPolicy::Retry)? {
                 Submitted::Accepted(ours, end) => {
                     self.apply_to(end.at)?;
                     return taken_lease(&ours);
@@ -303,7 +298,7 @@ impl Store {
         actor: &Actor,
         token: &LeaseToken,
     ) -> Result<()> {
-        let (now, boot) = (self.replica().lease_now(), self.settings().boot());
+        let (now, boot) = (self.replica().lease_now(), &self.settings().boot);
         let held: Vec<Lease> = leases
             .iter()
             .filter(|l| !l.is_over(now, boot))
@@ -325,7 +320,7 @@ impl Store {
         path: &ProjectPath,
         token: Option<&LeaseToken>,
     ) -> Result<()> {
-        let (now, boot) = (self.replica().lease_now(), self.settings().boot());
+        let (now, boot) = (self.replica().lease_now(), &self.settings().boot);
         let mine = match token {
             Some(token) => Some(current(
                 &leases
@@ -358,7 +353,7 @@ impl Store {
     }
 }
 
-/// The lease in the records that the shared log accepted. It may differ from the requested one.
+/// The lease in the records that the shared log accepted: the log gives its fence and its end.
 fn taken_lease(accepted: &[Record]) -> Result<Lease> {
     accepted
         .last()
@@ -367,7 +362,7 @@ fn taken_lease(accepted: &[Record]) -> Result<Lease> {
 }
 
 /// The paths of a lease, as they are kept.
-pub(crate) fn spelled(patterns: &[Pattern]) -> Vec<String> {
+fn spelled(patterns: &[Pattern]) -> Vec<String> {
     patterns
         .iter()
         .map(|pattern| pattern.as_str().to_owned())

@@ -52,18 +52,14 @@ impl Store {
         seconds: u64,
         note: Option<&serde_json::Value>,
     ) -> Result<OpenSession> {
-        let begun =
-            self.lease_event_of(
-                actor,
-                Vec::new(),
-                note,
-                |leases, fence, now, boot| match leases.iter().find(|l| l.id == id) {
-                    Some(_) => Err(StoreError::LeaseLost {
-                        what: format!("session `{id}` is already open"),
-                    }),
-                    None => Ok(event("take", id, &[], fence, seconds, now, boot)),
-                },
-            );
+        let begun = self.lease_event_with(actor, note, |leases, fence, now, boot| {
+            match leases.iter().find(|l| l.id == id) {
+                Some(_) => Err(StoreError::LeaseLost {
+                    what: format!("session `{id}` is already open"),
+                }),
+                None => Ok(event("take", id, &[], fence, seconds, now, boot)),
+            }
+        });
         match begun {
             Ok(lease) => Ok(OpenSession {
                 id: lease.id,
@@ -82,7 +78,7 @@ impl Store {
     /// The sessions that have not ended, oldest first.
     pub fn sessions(&self) -> Result<Vec<OpenSession>> {
         self.settle()?;
-        let (now, boot) = (self.replica().lease_now(), self.settings().boot());
+        let (now, boot) = (self.replica().lease_now(), &self.settings().boot);
         let all = self.index().sound(|| self.index().open()?.leases())?;
         let open = |lease: Lease| {
             let over = lease.is_over(now, boot);
@@ -136,7 +132,7 @@ impl Store {
             lease.fence,
             0,
             self.replica().lease_now(),
-            self.settings().boot(),
+            &self.settings().boot,
         )))
     }
 }

@@ -85,7 +85,7 @@ impl Store {
             process: std::process::id(),
             agent: agent.map(str::to_owned),
             jobs,
-            since: render_second(self.settings().clock().now().wall_us),
+            since: render_second(self.settings().now().wall_us),
             claims: Vec::new(),
         };
         let registration = WorkerRegistration {
@@ -136,11 +136,11 @@ impl Store {
                 .ok()
                 .and_then(|at| jiff::Timestamp::try_from(at).ok());
             let written = written.map_or(
-                self.settings().clock().now().wall_us,
+                self.settings().now().wall_us,
                 jiff::Timestamp::as_microsecond,
             );
             let seen = render_second(if alive {
-                self.settings().clock().now().wall_us
+                self.settings().now().wall_us
             } else {
                 written
             });
@@ -195,7 +195,7 @@ impl WorkerRegistration<'_> {
     /// Registers a claim with the id of its lease, before the lease is taken.
     pub fn claim(&self, step: &str, unit: Option<&str>) -> Result<String> {
         let lease = crate::ident::short_id();
-        let since = render_second(self.store.settings().clock().now().wall_us);
+        let since = render_second(self.store.settings().now().wall_us);
         let claim = Claim {
             lease: lease.clone(),
             step: step.to_owned(),

@@ -50,9 +50,7 @@ impl Store {
             self.applier().recover_files(tail.at)?;
         }
         // From here on no command of this boot looks for losses: see `Store::is_recovered`.
-        self.journal()
-            .watermarks()?
-            .set_tail(self.settings().disk(), &tail)?;
+        self.journal().watermarks()?.set_tail(&tail)?;
         if known.is_some() {
             self.journal().sync_to(tail.at)?;
             self.applier().apply_files(tail.at)?;

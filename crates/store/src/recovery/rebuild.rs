@@ -86,8 +86,8 @@ impl Store {
         if is_lost {
             let watermarks = self.journal().watermarks()?;
             let in_doubt = watermarks.known().doubt;
-            watermarks.forget(self.settings().disk())?;
-            watermarks.set_doubt(self.settings().disk(), in_doubt)?;
+            watermarks.forget()?;
+            watermarks.set_doubt(in_doubt)?;
             fixed.push(
                 "the journal is missing or truncated: a new one starts with the files on disk"
                     .into(),

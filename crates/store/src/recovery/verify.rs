@@ -533,13 +533,13 @@ impl Store {
         let leases = self.index().open()?.leases()?;
         let now = self.replica().lease_now();
         for lease in leases.iter().filter(|l| !l.is_session()) {
-            if lease.is_over(now, self.settings().boot()) {
+            if lease.is_over(now, &self.settings().boot) {
                 continue;
             }
             verification.leases += 1;
             for other in leases
                 .iter()
-                .filter(|o| o.id > lease.id && !o.is_over(now, self.settings().boot()))
+                .filter(|o| o.id > lease.id && !o.is_over(now, &self.settings().boot))
             {
                 if other.overlaps(lease) {
                     verification.problems.push(Problem {

@@ -48,8 +48,6 @@ pub struct CommitRequest<'b> {
     pub lease: Option<LeaseToken>,
     /// Versions that validation relied on without changing them: the contract's own files.
     pub relies: Vec<(String, Option<Version>)>,
-    /// Alternatives to the lease in the record, in order of preference: id and paths.
-    pub instead: Vec<(String, Vec<String>)>,
     pub wait_policy: WaitPolicy,
 }
 

@@ -10,10 +10,9 @@ use quipu_contract::MANIFEST;
 
 use crate::clock::Instant;
 use crate::error::{Result, StoreError};
-use crate::journal::lease::LeaseToken;
 use crate::journal::record::Record;
 use crate::journal::watermarks::Tail;
-use crate::replica::commit_log::{CommitLog, CommitResult, LogCursor, SHARED, WaitPolicy};
+use crate::replica::commit_log::{CommitLog, CommitResult, LogCursor, SHARED};
 use crate::settings::Settings;
 use crate::version::Version;
 
@@ -25,25 +24,6 @@ pub(super) struct SentRequest {
     pub cursor: LogCursor,
     /// A process, and the ids that it has sent without an answer so far.
     pub sent: Option<(u32, Vec<String>)>,
-}
-
-/// Options of a commit request.
-pub(crate) struct Terms {
-    /// The lease of the writer.
-    pub lease: Option<LeaseToken>,
-    /// Alternatives to the lease in the record.
-    pub instead: Vec<(String, Vec<String>)>,
-    pub wait_policy: WaitPolicy,
-}
-
-impl Terms {
-    pub fn plain(wait_policy: WaitPolicy) -> Terms {
-        Terms {
-            lease: None,
-            instead: Vec::new(),
-            wait_policy,
-        }
-    }
 }
 
 /// The result of a commit request.
@@ -71,7 +51,7 @@ impl Replica {
     pub fn new(settings: Arc<Settings>, commit_log: Option<Arc<dyn CommitLog>>) -> Replica {
         let contract_text = commit_log
             .as_ref()
-            .and_then(|_| std::fs::read(settings.root().join(MANIFEST)).ok())
+            .and_then(|_| std::fs::read(&settings.root.join(MANIFEST)).ok())
             .map(|text| Version::of(&text));
         Replica {
             settings,
@@ -97,7 +77,7 @@ impl Replica {
 
     /// The clock for the expiry of leases: the log's clock in a working copy.
     pub(crate) fn lease_now(&self) -> Instant {
-        let now = self.settings.clock().now();
+        let now = self.settings.now();
         match self.commit_log {
             Some(_) => Instant {
                 wall_us: now.wall_us + self.skew_us.load(Ordering::Relaxed),
@@ -111,7 +91,7 @@ impl Replica {
     pub(crate) fn check_allegiance(&self) -> Result<()> {
         let follows = self.settings.quipu().join(SHARED).exists();
         match (&self.commit_log, follows) {
-            (None, true) if !self.settings.alone() => Err(StoreError::refused(
+            (None, true) if !self.settings.alone => Err(StoreError::refused(
                 "this project became a working copy of a shared store after this program started",
                 "start the program again",
             )),
@@ -121,7 +101,7 @@ impl Replica {
 
     pub fn note_time(&self, commit_result: &CommitResult) {
         self.skew_us.store(
-            commit_result.now_us - self.settings.clock().now().wall_us,
+            commit_result.now_us - self.settings.now().wall_us,
             Ordering::Relaxed,
         );
     }

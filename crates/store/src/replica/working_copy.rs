@@ -9,21 +9,21 @@
 
 use std::time::Duration;
 
-use quipu_contract::{Actor, ProjectPath};
+use quipu_contract::ProjectPath;
 use serde::Serialize;
 
 use crate::apply::conflict_copies::{conflict_place, kept_id};
 use crate::change::{Change, Expect, Op};
 use crate::commit::publish::{Receipt, Snapshot, Validated, Work};
 use crate::error::{Result, StoreError};
-use crate::journal::lease::Lease;
+use crate::journal::lease::LeaseToken;
 use crate::journal::record::{Kind, OpKind, Record};
 use crate::journal::watermarks::Tail;
 use crate::lock::Held;
 use crate::replica::commit_log::{
     CommitLog, CommitRequest, CommitResult, LogCursor, Verdict, WaitPolicy,
 };
-use crate::replica::link::{Submitted, Terms};
+use crate::replica::link::Submitted;
 use crate::store::Store;
 use crate::version::Version;
 
@@ -82,7 +82,7 @@ impl Store {
         let tail = self.snapshot()?.tail;
         self.journal().sync_to(tail.at)?;
         work(tail.seq)?;
-        self.journal().watermarks()?.forget(self.settings().disk())
+        self.journal().watermarks()?.forget()
     }
 
     /// Takes over the commits of others and applies them to the files. Does nothing in a local
@@ -118,65 +118,6 @@ impl Store {
         match self.commit_log() {
             Some(commit_log) => commit_log.wait(self.pulse()?, most),
             None => Ok(false),
-        }
-    }
-
-    /// Takes the first of several leases that nobody holds: the index of its paths, and the lease.
-    /// None if all are held.
-    pub fn claim(
-        &self,
-        actor: &Actor,
-        wishes: &[Vec<String>],
-        seconds: u64,
-    ) -> Result<Option<(usize, Lease)>> {
-        if self.commit_log().is_some() {
-            return self.claim_shared(actor, wishes, seconds);
-        }
-        for (index, paths) in wishes.iter().enumerate() {
-            match self.take_lease(actor, paths, seconds) {
-                Ok(lease) => return Ok(Some((index, lease))),
-                Err(StoreError::LeaseLost { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(None)
-    }
-
-    fn claim_shared(
-        &self,
-        actor: &Actor,
-        wishes: &[Vec<String>],
-        seconds: u64,
-    ) -> Result<Option<(usize, Lease)>> {
-        let mut named = Vec::new();
-        for paths in wishes {
-            let patterns = self.check_leasable(actor, paths)?;
-            named.push((
-                crate::ident::short_id(),
-                crate::lease::leases::spelled(&patterns),
-            ));
-        }
-        let Some(((id, paths), others)) = named.split_first() else {
-            return Ok(None);
-        };
-        let taken = self.lease_event_of(actor, others.to_vec(), None, |_, fence, now, boot| {
-            Ok(crate::lease::leases::event(
-                "take",
-                id,
-                paths,
-                fence + 1,
-                seconds,
-                now,
-                boot,
-            ))
-        });
-        match taken {
-            Ok(lease) => Ok(named
-                .iter()
-                .position(|(id, _)| *id == lease.id)
-                .map(|index| (index, lease))),
-            Err(StoreError::LeaseLost { .. }) => Ok(None),
-            Err(error) => Err(error),
         }
     }
 
@@ -216,7 +157,8 @@ impl Store {
         held: Held<'_>,
         snapshot: Snapshot,
         records: Vec<Record>,
-        terms: Terms,
+        lease: Option<LeaseToken>,
+        wait_policy: WaitPolicy,
     ) -> Result<Submitted> {
         let cursor = self.cursor_of(&snapshot.tail)?;
         let ids: Vec<String> = records.iter().map(|r| r.id.clone()).collect();
@@ -225,10 +167,9 @@ impl Store {
         let request = CommitRequest {
             cursor: cursor.clone(),
             records: &records,
-            lease: terms.lease,
+            lease,
             relies,
-            instead: terms.instead,
-            wait_policy: terms.wait_policy,
+            wait_policy,
         };
         let commit_result = commit_log.commit(&request).inspect_err(|error| {
             // Only if no answer arrived may the request have been accepted.
@@ -448,10 +389,8 @@ impl Store {
                 held,
                 snapshot,
                 records,
-                Terms {
-                    lease: change.lease.clone(),
-                    ..Terms::plain(WaitPolicy::Retry)
-                },
+                change.lease.clone(),
+                WaitPolicy::Retry,
             )? {
                 Submitted::Accepted(ours, end) => {
                     let last = ours.last().ok_or_else(|| {

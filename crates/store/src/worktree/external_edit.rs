@@ -345,7 +345,7 @@ impl WorkTree {
         let was_version = || {
             found.is_some_and(|found| self.texts.was_version(path, head, found).unwrap_or(false))
         };
-        if let Some(why) = &self.settings.unwritable() {
+        if let Some(why) = &self.settings.unwritable {
             let what = if matches!(why, Unwritable::Full(_)) {
                 NO_ROOM
             } else {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use quipu_contract::{Actor, Keep};
 use quipu_store::{Change, Expect, Kind, Op, Options, Step, Store, StoreError};
-use quipu_testkit::{FailingDisk, Failure, Playground};
+use quipu_testkit::{FailingDisk, Failure, Playground, Restore as _};
 use serde_json::json;
 
 type Files = BTreeMap<String, Vec<u8>>;
@@ -420,7 +420,6 @@ fn restoring() {
                 &Actor::Person,
                 &at("drafts/ch01.md"),
                 Some(&quipu_store::At::Back(1)),
-                None,
             )
             .map(|_| ())
     });

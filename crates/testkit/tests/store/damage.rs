@@ -14,7 +14,9 @@ use quipu_store::{
     At, Change, Clock, Expect, FORMAT, Instant, Op, Options, Step, StepVerdict, Store, StoreError,
     Unwritable, Watch,
 };
-use quipu_testkit::{CONTRACT, FailingDisk, Failure, Playground, contract, open_store};
+use quipu_testkit::{
+    CONTRACT, FailingDisk, Failure, Playground, Restore as _, contract, open_store,
+};
 
 fn person() -> Change {
     Change::by(&Actor::Person)
@@ -1236,7 +1238,7 @@ fn denied_process() {
     );
     set("meta/a.md", 0o644);
     let fixing = store();
-    fixing.restore(&Actor::Person, &log, None, None).unwrap();
+    fixing.restore(&Actor::Person, &log, None).unwrap();
     // A file that still cannot be written stays as it is; later `doctor` writes it.
     fixing.doctor().unwrap();
     assert_eq!(
@@ -1461,7 +1463,7 @@ fn what_stands_in_the_place_of_a_file_is_told_and_moved_away() {
     for (path, ..) in expected {
         std::fs::rename(play.file(path), play.file("away")).unwrap();
         store
-            .restore(&Actor::Person, &Playground::path(path), None, None)
+            .restore(&Actor::Person, &Playground::path(path), None)
             .unwrap();
         assert_eq!(play.text(path).unwrap(), "one\n");
         let away = play.file("away");
@@ -1646,7 +1648,7 @@ fn a_folder_in_the_place_of_a_file_makes_no_commit_an_edit() {
         std::fs::remove_file(play.file(path.as_str())).unwrap();
         std::fs::create_dir(play.file(path.as_str())).unwrap();
         std::fs::write(play.file(path.as_str()).join("in"), "x").unwrap();
-        let restored = store.restore(&Actor::Person, path, None, None);
+        let restored = store.restore(&Actor::Person, path, None);
         assert!(
             matches!(&restored, Err(StoreError::Unfinished { .. })),
             "{restored:?}"

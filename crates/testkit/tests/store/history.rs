@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use quipu_contract::{Actor, ActorName};
 use quipu_store::{At, Change, Clock, Expect, Instant, Op, OpKind, Options, Store, StoreError};
-use quipu_testkit::Playground;
+use quipu_testkit::{Playground, Restore as _};
 
 fn agent(name: &str) -> Actor {
     Actor::Agent {
@@ -149,7 +149,7 @@ fn older_versions_come_back_where_the_class_allows_it() {
     let play = Playground::new();
     let store = play.open();
     let restore = |path: &str, actor: &Actor| {
-        store.restore(actor, &Playground::path(path), Some(&At::Back(1)), None)
+        store.restore(actor, &Playground::path(path), Some(&At::Back(1)))
     };
     write(&store, &Actor::Person, "drafts/ch01.md", "one\n");
     write(&store, &Actor::Person, "drafts/ch01.md", "two\n");
@@ -212,7 +212,7 @@ fn what_was_removed_comes_back_and_its_history_with_it() {
         .publish()
         .unwrap();
     assert_eq!(store.read(&path).unwrap(), None);
-    store.restore(&Actor::Person, &path, None, None).unwrap();
+    store.restore(&Actor::Person, &path, None).unwrap();
     assert_eq!(play.text("drafts/ch01.md").unwrap(), "one\n");
     let ops: Vec<OpKind> = store.events(&path).unwrap().iter().map(|e| e.op).collect();
     assert_eq!(ops, [OpKind::Write, OpKind::Remove, OpKind::Write]);
@@ -485,11 +485,11 @@ fn small_edits_of_a_long_text_take_little_room() {
     assert_eq!(rebuilt.verify().unwrap().problems, []);
     std::fs::remove_file(play.file(path.as_str())).unwrap();
     rebuilt
-        .restore(&Actor::Person, &path, Some(&At::Back(1)), None)
+        .restore(&Actor::Person, &path, Some(&At::Back(1)))
         .unwrap();
     assert_eq!(play.text(path.as_str()).unwrap(), texts[199]);
     rebuilt
-        .restore(&Actor::Person, &path, Some(&At::Seq(2)), None)
+        .restore(&Actor::Person, &path, Some(&At::Seq(2)))
         .unwrap();
     assert_eq!(play.text(path.as_str()).unwrap(), texts[0]);
     assert_eq!(rebuilt.verify().unwrap().problems, []);
@@ -521,7 +521,7 @@ fn a_damaged_base_costs_older_versions_and_not_the_newest() {
     std::fs::remove_file(play.file(path.as_str())).unwrap();
     let store = play.open();
     store
-        .restore(&Actor::Person, &path, Some(&At::Back(1)), None)
+        .restore(&Actor::Person, &path, Some(&At::Back(1)))
         .unwrap();
     assert_eq!(play.text(path.as_str()).unwrap(), texts[3]);
     // Later deltas are based on the whole text.
@@ -596,11 +596,11 @@ fn restoring_a_file_that_grew_does_not_store_it_again() {
     let before = journal_bytes(&play);
     // Back to the newest version after a forbidden edit.
     play.edit(sealed.as_str(), "spoilt\n");
-    store.restore(&Actor::Person, &sealed, None, None).unwrap();
+    store.restore(&Actor::Person, &sealed, None).unwrap();
     assert_eq!(play.text(sealed.as_str()).unwrap(), newest);
     // Back to an older version, and then to the newer one.
     store
-        .restore(&Actor::Person, &path, Some(&At::Seq(40)), None)
+        .restore(&Actor::Person, &path, Some(&At::Seq(40)))
         .unwrap();
     assert_eq!(
         play.text(path.as_str()).unwrap(),
@@ -612,7 +612,7 @@ fn restoring_a_file_that_grew_does_not_store_it_again() {
     );
     append(&store, &Actor::Person, path.as_str(), "more\n");
     store
-        .restore(&Actor::Person, &path, Some(&At::Seq(50)), None)
+        .restore(&Actor::Person, &path, Some(&At::Seq(50)))
         .unwrap();
     assert_eq!(play.text(path.as_str()).unwrap(), newest);
     // Only the ten lines that had been cut off are stored once more.

@@ -8,7 +8,7 @@ use quipu_contract::Actor;
 use quipu_store::{
     Change, Expect, Kind, Op, Options, Receipt, Step, StepVerdict, Store, StoreError, Watch,
 };
-use quipu_testkit::{PausedDisk, Playground};
+use quipu_testkit::{PausedDisk, Playground, Restore as _};
 
 fn person() -> Change {
     Change::by(&Actor::Person)
@@ -145,9 +145,7 @@ fn what_it_does_not_allow_is_flagged_refused_and_kept() {
         }
         // Other files are not blocked by it.
         commit(&store, person().append(&at("meta/b.md"), "b\n")).unwrap();
-        store
-            .restore(&Actor::Person, &at(path), None, None)
-            .unwrap();
+        store.restore(&Actor::Person, &at(path), None).unwrap();
         assert_eq!(play.text(path).unwrap().as_bytes(), before.0, "{path}");
         assert_eq!(flag_of(&store, path), None);
         assert_eq!(
@@ -266,7 +264,7 @@ fn things_that_are_no_files_are_flagged_and_hold_up_no_one() {
                 .any(|p| p.place == "drafts/ch01.md"),
             "{what}"
         );
-        let restored = store.restore(&Actor::Person, &at("drafts/ch01.md"), None, None);
+        let restored = store.restore(&Actor::Person, &at("drafts/ch01.md"), None);
         if what == "folder" {
             // Quipu must not delete the folder's contents. All other files continue.
             assert!(
@@ -378,7 +376,6 @@ fn a_folder_in_the_way_of_a_pending_commit_stops_only_that_file() {
             &Actor::Person,
             &at("drafts/ch02.md"),
             Some(&quipu_store::At::Seq(3)),
-            None,
         )
         .unwrap();
     assert_eq!(play.text("drafts/ch02.md").unwrap(), "new\n");
@@ -424,11 +421,11 @@ fn restoring_an_allowed_edit_goes_back_before_it_but_never_shortens_an_append_fi
     let (play, store) = begun();
     play.edit("drafts/ch01.md", "a bad idea\n");
     store
-        .restore(&Actor::Person, &at("drafts/ch01.md"), None, None)
+        .restore(&Actor::Person, &at("drafts/ch01.md"), None)
         .unwrap();
     assert_eq!(play.text("drafts/ch01.md").unwrap(), "draft\n");
     play.edit("meta/a.md", "one\ntwo\nthree\n");
-    let refused = store.restore(&Actor::Person, &at("meta/a.md"), None, None);
+    let refused = store.restore(&Actor::Person, &at("meta/a.md"), None);
     assert!(
         matches!(refused, Err(StoreError::Refused(_))),
         "{refused:?}"

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use quipu_contract::{Actor, Class, MANIFEST};
 use quipu_protocol::Project;
 use quipu_store::{Change, Expect, Kind, Op, Options, Step, Store};
-use quipu_testkit::{CONTRACT, FailingDisk, Failure, Playground};
+use quipu_testkit::{CONTRACT, FailingDisk, Failure, Playground, Restore as _};
 
 const LOG: &str = "meta/a.md";
 const DRAFT: &str = "drafts/ch01.md";
@@ -332,7 +332,7 @@ fn restore_rewrites_a_file_that_only_looks_as_recorded() {
             .any(|p| p.place == LOG && p.remedy.contains("quipu restore meta/a.md")),
         "{problems:?}"
     );
-    store.restore(&Actor::Person, &at(LOG), None, None).unwrap();
+    store.restore(&Actor::Person, &at(LOG), None).unwrap();
     assert_eq!(play.text(LOG).as_deref(), Some("one\ntwo\n"));
     assert_eq!(store.verify().unwrap().problems, []);
 }

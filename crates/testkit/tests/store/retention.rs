@@ -7,7 +7,7 @@ use quipu_contract::{Actor, ActorName, Keep};
 use quipu_store::{
     At, Change, Clock, Expect, ExpectedHead, HeadFound, Instant, Op, Options, Store, StoreError,
 };
-use quipu_testkit::Playground;
+use quipu_testkit::{Playground, Restore as _};
 
 fn write(store: &Store, path: &str, text: &str) {
     store
@@ -169,12 +169,7 @@ fn old_texts_go_and_everything_else_stays() {
     check(&rebuilt, "after doctor");
     // A removed file can still be restored, and writing continues.
     rebuilt
-        .restore(
-            &Actor::Person,
-            &Playground::path("drafts/ch03.md"),
-            None,
-            None,
-        )
+        .restore(&Actor::Person, &Playground::path("drafts/ch03.md"), None)
         .unwrap();
     assert_eq!(play.text("drafts/ch03.md").unwrap(), "last\n");
     write(&rebuilt, "drafts/ch01.md", "draft 6\n");

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use quipu_contract::Actor;
 use quipu_store::{At, Change, Expect, Options, Store, StoreError};
-use quipu_testkit::Playground;
+use quipu_testkit::{Playground, Restore as _};
 
 const LOG: &str = "meta/a.md";
 
@@ -64,7 +64,7 @@ fn assert_alive(play: &Playground, store: &Store, text: &str, what: &str) {
     assert_eq!(play.text(LOG).unwrap(), format!("{text}more\n"), "{what}");
     play.edit(LOG, "spoilt\n");
     assert_eq!(store.scan_status().unwrap().flagged().count(), 1, "{what}");
-    store.restore(&Actor::Person, &at(LOG), None, None).unwrap();
+    store.restore(&Actor::Person, &at(LOG), None).unwrap();
     assert_eq!(play.text(LOG).unwrap(), format!("{text}more\n"), "{what}");
 }
 
@@ -175,7 +175,7 @@ fn damage_hides_no_more_than_itself() {
             "{blamed:?}"
         );
         store
-            .restore(&Actor::Person, &at("drafts/ch01.md"), None, None)
+            .restore(&Actor::Person, &at("drafts/ch01.md"), None)
             .unwrap();
     }
     // A file that was rewritten since has its full text.
@@ -206,12 +206,7 @@ fn damage_hides_no_more_than_itself() {
         b"one kept\n"
     );
     store
-        .restore(
-            &Actor::Person,
-            &at("drafts/ch01.md"),
-            Some(&At::Seq(1)),
-            None,
-        )
+        .restore(&Actor::Person, &at("drafts/ch01.md"), Some(&At::Seq(1)))
         .unwrap();
     assert_eq!(play.text("drafts/ch01.md").unwrap(), "one kept\n");
 }

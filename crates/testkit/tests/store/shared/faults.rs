@@ -283,7 +283,6 @@ fn the_same_bid_twice_is_one_commit() {
         records: &records,
         lease: None,
         relies: Vec::new(),
-        instead: Vec::new(),
         wait_policy: WaitPolicy::Retry,
     };
     for _ in 0..3 {
