@@ -5,11 +5,10 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::{Result, StoreError, Unwritable};
-use crate::files::disk::is_deleted;
 
 /// How often a lock is tried: first after yielding to other processes, then after short sleeps, and
 /// then after longer ones. Locks are held for microseconds, so most waits end early.
@@ -20,45 +19,26 @@ const LONG_NAP: Duration = Duration::from_millis(1);
 
 pub(crate) struct KernelLock {
     path: PathBuf,
-    /// Threads of this process queue here: a kernel lock belongs to the open file that they share.
-    queue: Mutex<Queue>,
-    freed: Condvar,
     wait: Duration,
     yields: u32,
     /// The reason for refusing the lock, if nothing may be written.
     barred: Option<Unwritable>,
 }
 
-#[derive(Default)]
-struct Queue {
-    taken: bool,
-    /// The number of waiting threads. If it is zero, a release needs no system call.
-    waiting: usize,
-    file: Option<Arc<File>>,
-}
-
 #[must_use = "the lock is held until this is dropped"]
-pub(crate) struct Held<'l> {
-    lock: &'l KernelLock,
-    file: Option<Arc<File>>,
-}
+pub(crate) struct Held(File);
 
-impl Drop for Held<'_> {
+impl Drop for Held {
     fn drop(&mut self) {
-        if let Some(file) = self.file.take() {
-            let _ = file.unlock();
-        }
-        self.lock.leave();
+        // Closing the file is not enough: a program that another thread is starting has it, too.
+        let _ = self.0.unlock();
     }
 }
 
 impl KernelLock {
-    /// The file is opened when the lock is first acquired: reading needs no lock.
     pub fn new(path: PathBuf, wait: Duration) -> KernelLock {
         KernelLock {
             path,
-            queue: Mutex::default(),
-            freed: Condvar::new(),
             wait,
             yields: YIELDS,
             barred: None,
@@ -79,7 +59,7 @@ impl KernelLock {
         }
     }
 
-    pub fn acquire(&self) -> Result<Held<'_>> {
+    pub fn acquire(&self) -> Result<Held> {
         loop {
             if let Some(held) = self.acquire_unless(&|| false)? {
                 return Ok(held);
@@ -88,57 +68,14 @@ impl KernelLock {
     }
 
     /// Waits for the lock, or until it is no longer needed: another holder may do the work of all
-    /// waiters.
-    pub fn acquire_unless(&self, done: &dyn Fn() -> bool) -> Result<Option<Held<'_>>> {
+    /// waiters. A kernel lock belongs to the open file, so each call opens the file of its own:
+    /// threads of one process then exclude each other as processes do.
+    pub fn acquire_unless(&self, done: &dyn Fn() -> bool) -> Result<Option<Held>> {
         if let Some(why) = &self.barred {
             return Err(why.clone().into());
         }
-        let mut queue = locked(&self.queue);
-        let alone = !queue.taken;
-        queue.waiting += 1;
-        let (mut queue, waited) = self
-            .freed
-            .wait_timeout_while(queue, self.wait, |q| q.taken)
-            .unwrap_or_else(PoisonError::into_inner);
-        queue.waiting -= 1;
-        if waited.timed_out() && queue.taken {
-            return Err(self.busy("this process itself".into()));
-        }
-        queue.taken = true;
-        drop(queue);
-        // From here on, dropping `held` releases the place in the queue.
-        let mut held = Held {
-            lock: self,
-            file: None,
-        };
-        if !alone && done() {
-            return Ok(None);
-        }
-        let file = self.file()?;
-        Ok(self.try_until_locked(&file, done)?.then(|| {
-            held.file = Some(file);
-            held
-        }))
-    }
-
-    /// The locked file. Only for the thread that has the place in the queue.
-    fn file(&self) -> Result<Arc<File>> {
-        let known = locked(&self.queue).file.clone();
-        // A lock on a deleted file excludes nobody.
-        if let Some(file) = known.filter(|file| !is_deleted(file)) {
-            return Ok(file);
-        }
-        let opened = Arc::new(open(&self.path)?);
-        locked(&self.queue).file = Some(Arc::clone(&opened));
-        Ok(opened)
-    }
-
-    fn leave(&self) {
-        let mut queue = locked(&self.queue);
-        queue.taken = false;
-        if queue.waiting > 0 {
-            self.freed.notify_one();
-        }
+        let file = open(&self.path)?;
+        Ok(self.try_until_locked(&file, done)?.then_some(Held(file)))
     }
 
     fn busy(&self, holder: String) -> StoreError {
@@ -208,8 +145,11 @@ fn holder(file: &File) -> Option<String> {
         let &[_, "FLOCK", _, _, pid, place, ..] = fields.as_slice() else {
             continue;
         };
-        if place.rsplit(':').next() != Some(inode.as_str()) || pid == me {
+        if place.rsplit(':').next() != Some(inode.as_str()) {
             continue;
+        }
+        if pid == me {
+            return Some("this process itself".into());
         }
         let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let command = String::from_utf8_lossy(&command).replace('\0', " ");

@@ -97,7 +97,7 @@ impl Applier {
     }
 
     /// Acquires the apply lock.
-    pub fn lock(&self) -> Result<Held<'_>> {
+    pub fn lock(&self) -> Result<Held> {
         self.lock.acquire()
     }
 

@@ -95,25 +95,21 @@ impl Applier {
     /// Compares the newest files with the journal after the index was rebuilt. A crash may have
     /// left them behind, and only the lost index knew.
     pub(crate) fn redo_after_rebuild(&self) -> Result<()> {
-        if self.settings.read_only || self.index.is_compared() {
+        if self.settings.is_read_only() || self.index.open()?.built()? == Built::Compared {
             return Ok(());
         }
-        if self.index.open()?.built()? < Built::Compared {
-            let end = self.index.open()?.applied()?.at;
-            self.journal.sync_to(end)?;
-            let _held = self.lock()?;
-            let placed = self.journal.watermarks()?.known().applied;
-            self.redo_since_full_sync(
-                Known {
-                    placed,
-                    is_rebuilt: true,
-                },
-                end,
-            )?;
-            self.index.open()?.set_built(Built::Compared)?;
-        }
-        self.index.set_compared();
-        Ok(())
+        let end = self.index.open()?.applied()?.at;
+        self.journal.sync_to(end)?;
+        let _held = self.lock()?;
+        let placed = self.journal.watermarks()?.known().applied;
+        self.redo_since_full_sync(
+            Known {
+                placed,
+                is_rebuilt: true,
+            },
+            end,
+        )?;
+        self.index.open()?.set_built(Built::Compared)
     }
 
     /// Applies journalled records up to `end`. In the first command of a boot, compares every file
@@ -124,7 +120,7 @@ impl Applier {
             let file_index = self.index.open()?;
             (file_index.built()? == Built::Compared, file_index.kept()?.1)
         };
-        if is_redone && boot != &self.settings.boot {
+        if is_redone && boot != self.settings.boot {
             let _held = self.lock()?;
             self.advance_index(end)?;
             return self.redo_since_full_sync(

@@ -116,7 +116,7 @@ pub(crate) struct Outcome {
 #[must_use = "publish or drop"]
 pub struct Validated<'s> {
     store: &'s Store,
-    state: State<'s>,
+    state: State,
     /// The change, for a shared log: it may have to be validated again.
     change: Option<Box<Change>>,
     /// The actor with a role that gets the receipt; other actors may read everything.
@@ -146,16 +146,16 @@ impl ReceiptDetails {
 }
 
 /// The work that remains for a validated change.
-pub(crate) enum Work<'s> {
+pub(crate) enum Work {
     /// Records to publish, with the lock, the snapshot and the rest of the receipt.
-    Publish(Held<'s>, Snapshot, Vec<Record>, ReceiptDetails),
+    Publish(Held, Snapshot, Vec<Record>, ReceiptDetails),
     /// Nothing.
     Done(Receipt),
 }
 
-enum State<'s> {
+enum State {
     Fresh {
-        held: Held<'s>,
+        held: Held,
         snapshot: Box<Snapshot>,
         outcome: Outcome,
     },
@@ -165,7 +165,7 @@ enum State<'s> {
 impl<'s> Validated<'s> {
     pub(crate) fn new(
         store: &'s Store,
-        held: Held<'s>,
+        held: Held,
         snapshot: Snapshot,
         outcome: Outcome,
     ) -> Validated<'s> {
@@ -238,7 +238,7 @@ impl<'s> Validated<'s> {
         Ok((receipt, Some(end)))
     }
 
-    pub(crate) fn into_work(self) -> Result<Work<'s>> {
+    pub(crate) fn into_work(self) -> Result<Work> {
         let store = self.store;
         let (held, snapshot, outcome) = match self.state {
             State::Repeated(receipt) => {
@@ -485,7 +485,7 @@ impl Store {
     /// the caller then needs a new snapshot.
     pub(crate) fn publish_records(
         &self,
-        held: Held<'_>,
+        held: Held,
         snapshot: Snapshot,
         records: Vec<Record>,
     ) -> Result<Published> {
@@ -526,7 +526,7 @@ impl Store {
     /// Steps 1 and 2: appends the records and releases the lock.
     fn write_records(
         &self,
-        held: Held<'_>,
+        held: Held,
         snapshot: Snapshot,
         records: Vec<Record>,
     ) -> Result<AppendedRecords> {

@@ -54,22 +54,22 @@ impl Store {
     }
 
     /// Validates for a caller that holds the append lock and has a snapshot.
-    pub(crate) fn validate_held<'s>(
-        &'s self,
-        held: Held<'s>,
+    pub(crate) fn validate_held(
+        &self,
+        held: Held,
         snapshot: Snapshot,
         change: &Change,
-    ) -> Result<Validated<'s>> {
+    ) -> Result<Validated<'_>> {
         self.validate_prepared(held, snapshot, change, &self.prepare(change))
     }
 
-    fn validate_prepared<'s>(
-        &'s self,
-        held: Held<'s>,
+    fn validate_prepared(
+        &self,
+        held: Held,
         snapshot: Snapshot,
         change: &Change,
         prepared: &[Prepared<'_>],
-    ) -> Result<Validated<'s>> {
+    ) -> Result<Validated<'_>> {
         check_words(self.contract(), change)?;
         if let Some(receipt) = self.find_repeated(&snapshot, change)? {
             return Ok(Validated::repeated(self, receipt));
@@ -281,24 +281,18 @@ impl<'v> Validation<'v> {
     }
 
     /// Adopts an external edit of `quipu.toml`, so that the journal holds the rules that a change
-    /// is validated by. Otherwise nobody could restore them. Each process reads the rules once, and
-    /// checks them here until they are as journalled.
+    /// is validated by. Otherwise nobody could restore them.
     fn note_rules(&mut self) {
         let Ok(manifest) = ProjectPath::parse(MANIFEST) else {
             return;
         };
-        if self.store.is_unruled()
-            || self.files.contains_key(&manifest)
-            || self.store.rules().is_noted()
-        {
+        if self.store.is_unruled() || self.files.contains_key(&manifest) {
             return;
         }
-        let before = self.adoptions.len();
         // A fault of the file is reported to commands that use it.
         let _ = self.current_file(&manifest, self.store.contract().class(&manifest));
         self.adoptions
             .retain(|(op, _)| op.op != OpKind::Remove || op.path != MANIFEST);
-        self.store.rules().set_noted(self.adoptions.len() == before);
     }
 
     /// Refuses a change that loses much of a file as a whole.

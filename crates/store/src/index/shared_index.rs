@@ -5,7 +5,6 @@
 //! of that lock waits for no other lock.
 
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::error::{Result, StoreError};
@@ -23,8 +22,6 @@ pub(crate) struct Index {
     pub(super) tree: Arc<Tree>,
     lock: KernelLock,
     slot: Mutex<Option<FileIndex>>,
-    /// The files were compared with the journal after the index was built.
-    is_compared: AtomicBool,
 }
 
 pub(crate) struct IndexGuard<'s>(MutexGuard<'s, Option<FileIndex>>);
@@ -45,17 +42,7 @@ impl Index {
             journal,
             tree,
             slot: Mutex::new(None),
-            is_compared: AtomicBool::new(false),
         }
-    }
-
-    /// Whether the files were compared with the journal since this process opened the index.
-    pub fn is_compared(&self) -> bool {
-        self.is_compared.load(Ordering::SeqCst)
-    }
-
-    pub fn set_compared(&self) {
-        self.is_compared.store(true, Ordering::SeqCst);
     }
 
     /// The file index, opened on first use.
@@ -80,7 +67,6 @@ impl Index {
             disk_space::allocate_mapped(&path)?;
             if file_index.built()? == Built::No {
                 self.fill(&file_index)?;
-                self.is_compared.store(false, Ordering::SeqCst);
             }
             Ok(file_index)
         });
@@ -89,7 +75,6 @@ impl Index {
                 self.remove_files()?;
                 let file_index = FileIndex::open(&path)?;
                 self.fill(&file_index)?;
-                self.is_compared.store(false, Ordering::SeqCst);
                 Ok(file_index)
             }
             other => other,
@@ -105,7 +90,6 @@ impl Index {
             })
         {
             *slot = None;
-            self.is_compared.store(false, Ordering::SeqCst);
         }
     }
 
@@ -127,7 +111,6 @@ impl Index {
                 *slot = Some(file_index);
             }
         }
-        self.is_compared.store(false, Ordering::SeqCst);
         Ok(())
     }
 

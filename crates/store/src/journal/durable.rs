@@ -59,7 +59,7 @@ impl Journal {
     }
 
     /// Acquires the append lock.
-    pub fn lock(&self) -> Result<Held<'_>> {
+    pub fn lock(&self) -> Result<Held> {
         self.append_lock.acquire()
     }
 

@@ -374,8 +374,6 @@ thread_local! {
 }
 
 const HASH: &[u8] = b",\"hash\":\"";
-/// The same field in formats 1 and 2, so that an old journal is reported as old and not as damaged.
-const OLD_HASH: &[u8] = b",\"sum\":\"";
 const BODIES: &[u8] = b",\"bodies\":";
 
 /// The parts of a line.
@@ -389,14 +387,10 @@ struct Parts<'l> {
 
 impl<'l> Parts<'l> {
     fn of(line: &'l [u8]) -> Option<Parts<'l>> {
-        Parts::split_at(line, HASH).or_else(|| Parts::split_at(line, OLD_HASH))
-    }
-
-    fn split_at(line: &'l [u8], field: &[u8]) -> Option<Parts<'l>> {
         // A quote inside a JSON string is escaped, so the last of these is the field and no text of
         // a body.
-        let at = memchr::memmem::rfind(line, field)?;
-        let (hash, rest) = line[at + field.len()..].split_at_checked(ROOT_HASH.len())?;
+        let at = memchr::memmem::rfind(line, HASH)?;
+        let (hash, rest) = line[at + HASH.len()..].split_at_checked(ROOT_HASH.len())?;
         let rest = rest.strip_prefix(b"\"")?.strip_suffix(b"}")?;
         let bodies = if rest.is_empty() {
             None

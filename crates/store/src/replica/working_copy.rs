@@ -154,7 +154,7 @@ impl Store {
     pub(crate) fn submit(
         &self,
         commit_log: &dyn CommitLog,
-        held: Held<'_>,
+        held: Held,
         snapshot: Snapshot,
         records: Vec<Record>,
         lease: Option<LeaseToken>,

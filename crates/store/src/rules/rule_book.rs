@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use quipu_contract::{Contract, Faults, Form, MANIFEST, ProjectPath};
 
@@ -67,8 +66,6 @@ pub(crate) struct Rules {
     contract: Arc<Contract>,
     pub(super) book: Option<Arc<dyn RuleBook>>,
     unruled: bool,
-    /// The current `quipu.toml` is journalled.
-    is_noted: AtomicBool,
 }
 
 impl Rules {
@@ -77,7 +74,6 @@ impl Rules {
             contract,
             book,
             unruled,
-            is_noted: AtomicBool::new(false),
         }
     }
 
@@ -92,14 +88,5 @@ impl Rules {
     /// Whether the contract could not be read, and files have the classes in the journal.
     pub fn is_unruled(&self) -> bool {
         self.unruled
-    }
-
-    /// Whether the current `quipu.toml` is known to be journalled.
-    pub fn is_noted(&self) -> bool {
-        self.is_noted.load(Ordering::Relaxed)
-    }
-
-    pub fn set_noted(&self, noted: bool) {
-        self.is_noted.store(noted, Ordering::Relaxed);
     }
 }
