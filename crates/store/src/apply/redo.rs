@@ -95,7 +95,7 @@ impl Applier {
     /// Compares the newest files with the journal after the index was rebuilt. A crash may have
     /// left them behind, and only the lost index knew.
     pub(crate) fn redo_after_rebuild(&self) -> Result<()> {
-        if self.settings.is_read_only() || self.index.open()?.built()? == Built::Compared {
+        if self.settings.read_only || self.index.open()?.progress()?.built == Built::Compared {
             return Ok(());
         }
         let end = self.index.open()?.applied()?.at;
@@ -109,18 +109,16 @@ impl Applier {
             },
             end,
         )?;
-        self.index.open()?.set_built(Built::Compared)
+        let index = self.index.open()?;
+        index.change_progress(|progress| progress.built = Built::Compared)
     }
 
     /// Applies journalled records up to `end`. In the first command of a boot, compares every file
     /// that was written since the last full sync with the journal; after that, only files that this
     /// boot writes can be lost.
     pub(crate) fn recover_files(&self, end: Position) -> Result<()> {
-        let (is_redone, boot) = {
-            let file_index = self.index.open()?;
-            (file_index.built()? == Built::Compared, file_index.kept()?.1)
-        };
-        if is_redone && boot != self.settings.boot {
+        let progress = self.index.open()?.progress()?;
+        if progress.built == Built::Compared && progress.boot != self.settings.boot {
             let _held = self.lock()?;
             self.advance_index(end)?;
             return self.redo_since_full_sync(
@@ -139,7 +137,7 @@ impl Applier {
 
     /// Requires the apply lock.
     fn redo_since_full_sync(&self, known: Known, end: Position) -> Result<()> {
-        let (kept, _) = self.index.open()?.kept()?;
+        let kept = self.index.open()?.progress()?.kept;
         let paths = self.paths_since(kept)?;
         if !paths.is_empty() {
             self.redo_lost(&paths, known)?;

@@ -376,7 +376,7 @@ impl Snapshot {
     pub fn leases(&self, store: &Store) -> Result<(Vec<Lease>, u64)> {
         let (mut leases, mut fence) = {
             let file_index = store.index().open()?;
-            (file_index.leases()?, file_index.fence()?)
+            (file_index.leases()?, file_index.progress()?.fence)
         };
         for record in self.pending.records(b"\"lease\":{") {
             let Some(event) = &record.lease else { continue };

@@ -254,7 +254,7 @@ impl Texts {
                 Err(error) => return Err(error),
             }
         }
-        let hidden = self.index.open()?.hidden()?;
+        let hidden = self.index.open()?.progress()?.hidden;
         for index in 0..events.len() {
             let (event, older) = (&events[index], events.get(index + 1));
             // Without an older state, either the search ended on purpose or no older record is

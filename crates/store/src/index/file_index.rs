@@ -87,17 +87,17 @@ pub(crate) enum Built {
 
 /// The progress of the index as a whole.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Progress {
+pub(crate) struct Progress {
     /// How far the journal is applied to this index and to the files.
-    applied: Tail,
+    pub applied: Tail,
     /// The highest fence so far.
-    fence: u64,
+    pub fence: u64,
     /// How far the files themselves are known to be synced, and in which boot.
-    kept: Position,
-    boot: String,
-    built: Built,
+    pub kept: Position,
+    pub boot: String,
+    pub built: Built,
     /// Damaged records about unknown files. Each may hide a change of any file.
-    hidden: Vec<Position>,
+    pub hidden: Vec<Position>,
 }
 
 impl Progress {
@@ -177,12 +177,12 @@ impl FileIndex {
         self.inode != inode(path)
     }
 
-    fn progress(&self) -> Result<Progress> {
+    pub fn progress(&self) -> Result<Progress> {
         let found = self.progress_table().get(PROGRESS)?;
         Ok(found.unwrap_or_else(Progress::start))
     }
 
-    fn change_progress(&self, change: impl FnOnce(&mut Progress)) -> Result<()> {
+    pub fn change_progress(&self, change: impl FnOnce(&mut Progress)) -> Result<()> {
         self.atomically(|| {
             let mut progress = self.progress()?;
             change(&mut progress);
@@ -199,34 +199,11 @@ impl FileIndex {
         self.change_progress(|progress| progress.applied = *tail)
     }
 
-    /// How far the files themselves are known to be synced, and in which boot.
-    pub fn kept(&self) -> Result<(Position, String)> {
-        let progress = self.progress()?;
-        Ok((progress.kept, progress.boot))
-    }
-
     pub fn set_kept(&self, at: Position, boot: &str) -> Result<()> {
         self.change_progress(|progress| {
             progress.kept = at;
             boot.clone_into(&mut progress.boot);
         })
-    }
-
-    /// Damaged records about unknown files. Each may hide a change of any file.
-    pub fn hidden(&self) -> Result<Vec<Position>> {
-        Ok(self.progress()?.hidden)
-    }
-
-    pub fn set_hidden(&self, places: Vec<Position>) -> Result<()> {
-        self.change_progress(|progress| progress.hidden = places)
-    }
-
-    pub fn built(&self) -> Result<Built> {
-        Ok(self.progress()?.built)
-    }
-
-    pub fn set_built(&self, built: Built) -> Result<()> {
-        self.change_progress(|progress| progress.built = built)
     }
 
     /// Runs `work` in a transaction.
@@ -362,11 +339,6 @@ impl FileIndex {
             }
         }
         Ok(())
-    }
-
-    /// The highest fence so far.
-    pub fn fence(&self) -> Result<u64> {
-        Ok(self.progress()?.fence)
     }
 
     /// Forgets everything but how far the files are synced. Requires a transaction.

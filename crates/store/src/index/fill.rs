@@ -95,7 +95,7 @@ impl Index {
     pub(super) fn fill(&self, file_index: &FileIndex) -> Result<()> {
         let bound = self.placed_bound()?;
         file_index.transaction(|file_index| {
-            let built = file_index.built()?;
+            let built = file_index.progress()?.built;
             let known: BTreeMap<String, FileHead> = if built > Built::No {
                 file_index.all()?.into_iter().collect()
             } else {
@@ -121,15 +121,18 @@ impl Index {
             file_index.put_all(filling.newest.iter())?;
             let mut tail = filling.tail;
             tail.at = tail.at.max(bound);
-            file_index.set_applied(&tail)?;
-            file_index.set_hidden(filling.hidden.into_values().collect())?;
-            if all_known {
-                return file_index.set_built(Built::Compared);
-            }
-            // It is no longer known which files are synced.
-            let kept = bound.segment.saturating_sub(REDO_SEGMENTS).max(1);
-            file_index.set_kept(Position::start_of(kept), "")?;
-            file_index.set_built(Built::Filled)
+            file_index.change_progress(|progress| {
+                progress.applied = tail;
+                progress.hidden = filling.hidden.into_values().collect();
+                if all_known {
+                    progress.built = Built::Compared;
+                } else {
+                    // It is no longer known which files are synced.
+                    let kept = bound.segment.saturating_sub(REDO_SEGMENTS).max(1);
+                    (progress.kept, progress.boot) = (Position::start_of(kept), String::new());
+                    progress.built = Built::Filled;
+                }
+            })
         })
     }
 }

@@ -65,7 +65,7 @@ impl Index {
         disk_space::check_before_mapping(&self.settings.quipu())?;
         let opened = FileIndex::open(&path).and_then(|file_index| {
             disk_space::allocate_mapped(&path)?;
-            if file_index.built()? == Built::No {
+            if file_index.progress()?.built == Built::No {
                 self.fill(&file_index)?;
             }
             Ok(file_index)
