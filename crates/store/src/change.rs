@@ -1,6 +1,6 @@
 //! A change: the operations that a caller requests.
 //!
-//! It holds only the request. `prepare.rs` and `validate.rs` check it, and `publish.rs` commits it.
+//! It holds only the request. `validate.rs` checks it, and `publish.rs` commits it.
 
 use quipu_contract::{Actor, ProjectPath};
 use serde_json::Value;

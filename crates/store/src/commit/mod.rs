@@ -3,7 +3,7 @@
 pub(crate) mod file_state;
 pub(crate) mod merge;
 pub(crate) mod operation;
-pub(crate) mod prepare;
+pub(crate) mod permit;
 pub(crate) mod publish;
 pub(crate) mod settle;
 pub(crate) mod validate;

@@ -1,13 +1,15 @@
 //! Validates one operation of a change, in phases: flag, class, name, expected version, new text,
 //! guards and form. The result is the operation to journal.
 
-use quipu_contract::{Act, Actor, Class, Contract, Form, ProjectPath, merge_keyed};
+use quipu_contract::{
+    Act, Actor, Class, Contract, FileRule, Form, ProjectPath, may_continue_credential, merge_keyed,
+};
 
 use crate::change::{Change, Expect, Op};
 use crate::clock::render_second;
 use crate::commit::file_state::FileState;
 use crate::commit::merge::merge_object;
-use crate::commit::prepare::{Prepared, did_you_mean, reads_whole};
+use crate::commit::permit::{did_you_mean, reads_whole};
 use crate::error::{Result, StoreError};
 use crate::journal::record::RecordOp;
 use crate::rules::guards::{Writing, guard, guard_continued, refused_by};
@@ -15,13 +17,13 @@ use crate::rules::open_block::is_of_entries;
 use crate::store::Store;
 use crate::version::Version;
 
-/// One operation, with its actor and the results of the checks before the lock.
+/// One operation, with its actor and the rule of its file.
 pub(crate) struct Operation<'o> {
     pub store: &'o Store,
     pub change: &'o Change,
     pub op: &'o Op,
     pub actor: &'o Actor,
-    pub prepared: &'o Prepared<'o>,
+    pub rule: Option<&'o FileRule>,
 }
 
 /// The text that an operation gives its file.
@@ -47,13 +49,8 @@ impl Operation<'_> {
         }
         if let Some(merged) = self.check_expected(state)? {
             state.merged = true;
-            let prepared = Prepared {
-                rule: self.prepared.rule,
-                ..Prepared::default()
-            };
             let merged = Operation {
                 op: &merged,
-                prepared: &prepared,
                 ..*self
             };
             return merged.validate(state, kept);
@@ -118,11 +115,7 @@ impl Operation<'_> {
         } else {
             "was changed outside Quipu in a way that the contract does not allow".into()
         };
-        Err(refused_by(
-            format!("`{path}` {what}"),
-            self.prepared.rule,
-            remedy,
-        ))
+        Err(refused_by(format!("`{path}` {what}"), self.rule, remedy))
     }
 
     /// The effect of the operation on the file, for the class to judge.
@@ -154,11 +147,7 @@ impl Operation<'_> {
         let allowed = state.class.allows(act, self.actor, state.exists());
         allowed.map_err(|refusal| {
             let remedy = refusal.remedy.replace("{path}", path.as_str());
-            refused_by(
-                format!("`{path}` {}", refusal.what),
-                self.prepared.rule,
-                remedy,
-            )
+            refused_by(format!("`{path}` {}", refusal.what), self.rule, remedy)
         })
     }
 
@@ -274,23 +263,21 @@ impl Operation<'_> {
         let path = self.op.path();
         let writing = Writing {
             path,
-            rule: self.prepared.rule,
+            rule: self.rule,
             op: self.op,
             class: state.class,
             bytes,
             force: self.change.force,
         };
-        if !self.prepared.guarded {
-            guard(rules, &writing)?;
-        }
-        if appends && (state.has_end() || !self.prepared.whole) {
+        guard(rules, &writing)?;
+        if appends && (state.has_end() || may_continue_credential(bytes)) {
             guard_continued(rules, &writing, &state.last_line(self.store, path)?)?;
         }
         Ok(())
     }
 
     fn check_form(&self, bytes: &[u8], appends: bool, state: &mut FileState) -> Result<()> {
-        let (path, rule) = (self.op.path(), self.prepared.rule);
+        let (path, rule) = (self.op.path(), self.rule);
         self.store
             .rules()
             .check_form(self.op, rule, bytes, || state.text_if_any(self.store, path))?;
@@ -324,8 +311,7 @@ impl Operation<'_> {
     /// The record of a whole text; none if the file already has it.
     fn write(&self, act: Act, bytes: Vec<u8>, state: &mut FileState) -> Option<RecordOp> {
         let path = self.op.path();
-        let known = self.prepared.version.clone();
-        let written = known.unwrap_or_else(|| Version::of(&bytes));
+        let written = Version::of(&bytes);
         // A result of "unchanged" would confirm a guess about a text that the actor may not read.
         if state.exists()
             && !self.repairs()
@@ -390,7 +376,7 @@ impl Operation<'_> {
         bytes: &[u8],
     ) -> Result<Option<Vec<u8>>> {
         let path = self.op.path();
-        let form = self.prepared.rule.and_then(|rule| rule.form);
+        let form = self.rule.and_then(|rule| rule.form);
         if state.class != Class::State || form != Some(Form::World) || !state.exists() {
             return Ok(None);
         }

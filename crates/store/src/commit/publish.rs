@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::change::Change;
 use crate::clock::{next_time, render_time};
-use crate::commit::prepare::reads_whole;
+use crate::commit::permit::reads_whole;
 use crate::error::{Result, StoreError};
 use crate::files::tree::FileStat;
 use crate::index::file_index::FileHead;

@@ -1,19 +1,20 @@
 //! Validates a change: every rule, for every operation, under the append lock.
 //!
 //! Validation sees one state: the file index, the records that are journalled but not yet applied,
-//! and the earlier operations of this change. It writes nothing. `prepare.rs` runs the checks that
-//! do not need the lock, `operation.rs` validates one operation, and `publish.rs` commits the
-//! result.
+//! and the earlier operations of this change. It writes nothing. `permit.rs` checks the rights of the
+//! actor, `operation.rs` validates one operation, and `publish.rs` commits the result.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use quipu_contract::{Actor, Class, Contract, Listing, MANIFEST, ProjectPath, first_line};
+use quipu_contract::{
+    Actor, Class, Contract, FileRule, Listing, MANIFEST, ProjectPath, first_line,
+};
 
 use crate::change::{Change, Expect, Op};
 use crate::commit::file_state::FileState;
 use crate::commit::operation::Operation;
-use crate::commit::prepare::{Asked, Permitted, Prepared, each_op, permit};
+use crate::commit::permit::{Asked, Permitted, each_op, permit};
 use crate::commit::publish::{Outcome, Receipt, Snapshot, Validated};
 use crate::error::{Result, StoreError};
 use crate::journal::lease::Lease;
@@ -42,14 +43,13 @@ impl Store {
 
     /// Validates by the state of this copy alone.
     pub(crate) fn validate_here(&self, change: &Change) -> Result<Validated<'_>> {
-        let prepared = self.prepare(change);
         self.index().sound(|| {
             // Open the index before taking the append lock, so that other writers do not wait for
             // it.
             drop(self.index().open()?);
             let held = self.journal().lock()?;
             let snapshot = self.snapshot()?;
-            self.validate_prepared(held, snapshot, change, &prepared)
+            self.validate_held(held, snapshot, change)
         })
     }
 
@@ -60,16 +60,6 @@ impl Store {
         snapshot: Snapshot,
         change: &Change,
     ) -> Result<Validated<'_>> {
-        self.validate_prepared(held, snapshot, change, &self.prepare(change))
-    }
-
-    fn validate_prepared(
-        &self,
-        held: Held,
-        snapshot: Snapshot,
-        change: &Change,
-        prepared: &[Prepared<'_>],
-    ) -> Result<Validated<'_>> {
         check_words(self.contract(), change)?;
         if let Some(receipt) = self.find_repeated(&snapshot, change)? {
             return Ok(Validated::repeated(self, receipt));
@@ -79,7 +69,7 @@ impl Store {
             self.check_token(&leases, &change.actor, token)?;
         }
         let mut validation = Validation::new(self, change, &snapshot);
-        let touches_contract = validation.validate_ops(prepared, &leases)?;
+        let touches_contract = validation.validate_ops(&leases)?;
         if change.with_rules {
             validation.note_rules();
         }
@@ -175,26 +165,21 @@ impl<'v> Validation<'v> {
 
     /// Validates each operation on the state that the earlier ones leave. True if one of the files
     /// belongs to the contract.
-    fn validate_ops(&mut self, prepared: &[Prepared<'_>], leases: &[Lease]) -> Result<bool> {
+    fn validate_ops(&mut self, leases: &[Lease]) -> Result<bool> {
         let contract = self.store.contract();
         let grant = contract
             .grant(&self.change.actor)
             .map_err(|what| StoreError::refused(what, "quipu contract show"))?;
         let binding = contract.actor_binding(&self.change.actor);
         let mut touches_contract = false;
-        debug_assert_eq!(prepared.len(), each_op(self.change).count());
-        for ((op, actor), prepared) in each_op(self.change).zip(prepared) {
-            let permitted = match prepared.permitted {
-                Some(permitted) => permitted,
-                None => {
-                    let asked = Asked {
-                        op,
-                        actor,
-                        at_finish: self.change.at_finish,
-                    };
-                    permit(contract, &grant, &binding, prepared.rule, &asked)?
-                }
+        for (op, actor) in each_op(self.change) {
+            let rule = contract.rule(op.path());
+            let asked = Asked {
+                op,
+                actor,
+                at_finish: self.change.at_finish,
             };
+            let permitted = permit(contract, &grant, &binding, rule, &asked)?;
             touches_contract |= permitted == Permitted::OfContract;
             self.store.check_lease(
                 leases,
@@ -202,7 +187,7 @@ impl<'v> Validation<'v> {
                 op.path(),
                 self.change.lease.as_ref(),
             )?;
-            self.load_file(op.path(), prepared)?;
+            self.load_file(op.path(), rule)?;
             match op {
                 Op::Amend { .. } => self.kind = Kind::Amend,
                 Op::Restore { .. } => self.kind = Kind::Restore,
@@ -213,7 +198,7 @@ impl<'v> Validation<'v> {
                 change: self.change,
                 op,
                 actor,
-                prepared,
+                rule,
             };
             let state = self.files.get_mut(op.path()).expect("it was just loaded");
             self.ops.extend(operation.validate(state, &mut self.kept)?);
@@ -222,16 +207,16 @@ impl<'v> Validation<'v> {
     }
 
     /// Loads the current state of a file, unless an earlier operation has.
-    fn load_file(&mut self, path: &ProjectPath, prepared: &Prepared<'_>) -> Result<()> {
+    fn load_file(&mut self, path: &ProjectPath, rule: Option<&FileRule>) -> Result<()> {
         if let Some(other) = above_or_below(&self.files, path) {
             return Err(refused_by(
                 format!("`{path}` and `{other}` cannot both be files"),
-                prepared.rule,
+                rule,
                 "use two names, neither below the other".into(),
             ));
         }
         if !self.files.contains_key(path) {
-            let class = prepared.rule.map_or(Class::Free, |r| r.class);
+            let class = rule.map_or(Class::Free, |r| r.class);
             let state = self.current_file(path, class)?;
             self.files.insert(path.clone(), Box::new(state));
         }
@@ -346,10 +331,7 @@ impl<'v> Validation<'v> {
         if bytes == text.as_bytes() {
             return Ok(());
         }
-        let prepared = Prepared {
-            rule: contract.rule(&path),
-            ..Prepared::default()
-        };
+        let rule = contract.rule(&path);
         let operation = Operation {
             store: self.store,
             change: &Change::by(&Actor::Runtime),
@@ -359,7 +341,7 @@ impl<'v> Validation<'v> {
                 expect: Expect::Any,
             },
             actor: &Actor::Runtime,
-            prepared: &prepared,
+            rule,
         };
         let listed = operation.validate(&mut state, &mut self.kept)?;
         self.ops.extend(listed);

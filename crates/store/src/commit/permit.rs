@@ -1,35 +1,11 @@
-//! The checks of a change that do not depend on other writers.
-//!
-//! They run before the append lock is taken, because all other writers wait while it is held. A
-//! check that fails here runs again under the lock, so that errors are reported in a fixed order
-//! (`validate.rs`).
+//! Whether the contract permits an operation for its actor, for any content of the file.
 
-use quipu_contract::{
-    Actor, Binding, Class, Contract, FileRule, Grant, ProjectPath, Readable,
-    may_continue_credential,
-};
+use quipu_contract::{Actor, Binding, Class, Contract, FileRule, Grant, ProjectPath, Readable};
 
 use crate::change::{Change, Op};
 use crate::error::{Result, StoreError};
-use crate::rules::guards::{Writing, denied, guard, may_hold_credentials, refused_by};
+use crate::rules::guards::{denied, refused_by};
 use crate::store::Store;
-use crate::version::Version;
-
-/// The results of the checks of one operation before the lock.
-#[derive(Default)]
-pub(crate) struct Prepared<'s> {
-    pub rule: Option<&'s FileRule>,
-    /// The contract permits the operation. If it does not, validation checks again, because other
-    /// errors come first.
-    pub permitted: Option<Permitted>,
-    /// The guards accept the text. If they do not, validation runs them again for the same reason.
-    pub guarded: bool,
-    /// The operation is an append, and its text cannot complete a credential that begins in the
-    /// line before it, or the file may hold credentials.
-    pub whole: bool,
-    /// The version of the text, if it is the whole file.
-    pub version: Option<Version>,
-}
 
 /// A permitted operation, by what it changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,62 +31,6 @@ impl Store {
             at_finish: false,
         };
         permit(self.contract(), &grant, &binding, rule, &asked).map(|_| ())
-    }
-
-    /// Runs the checks of each operation that need no lock.
-    pub(crate) fn prepare<'s>(&'s self, change: &Change) -> Vec<Prepared<'s>> {
-        let grant = self.contract().grant(&change.actor).ok();
-        let binding = self.contract().actor_binding(&change.actor);
-        let of = |(op, actor): (&Op, &Actor)| {
-            let rule = self.contract().rule(op.path());
-            let asked = Asked {
-                op,
-                actor,
-                at_finish: change.at_finish,
-            };
-            let permitted = grant
-                .as_ref()
-                .and_then(|grant| permit(self.contract(), grant, &binding, rule, &asked).ok());
-            let unread = Prepared {
-                rule,
-                permitted,
-                ..Prepared::default()
-            };
-            let (Op::Append { path, bytes, .. }
-            | Op::Write { path, bytes, .. }
-            | Op::Create { path, bytes, .. }
-            | Op::Amend {
-                path,
-                bytes: Some(bytes),
-            }) = op
-            else {
-                return unread;
-            };
-            let class = rule.map_or(Class::Free, |r| r.class);
-            let writing = Writing {
-                path,
-                rule,
-                op,
-                class,
-                bytes,
-                force: change.force,
-            };
-            let guarded = guard(&self.contract().guards, &writing).is_ok();
-            match op {
-                Op::Append { .. } => Prepared {
-                    guarded,
-                    whole: may_hold_credentials(&self.contract().guards, path)
-                        || !may_continue_credential(bytes),
-                    ..unread
-                },
-                _ => Prepared {
-                    guarded,
-                    version: Some(Version::of(bytes)),
-                    ..unread
-                },
-            }
-        };
-        each_op(change).map(of).collect()
     }
 }
 
