@@ -39,7 +39,6 @@ pub use files::disk::{Step, StepVerdict, Watch};
 pub use files::open_folder::{Entry, OpenFolder};
 pub use files::regular_file::{open_regular, read_regular, read_regular_text};
 pub use history::blame::BlameLine;
-pub use history::capture::SessionNote;
 pub use history::events::PathEvent;
 pub use history::head::{ExpectedHead, HeadFound, HeadsFound, JournalHead};
 pub use history::log::{At, LogEntry, LogPage, Noted, NotedFile};

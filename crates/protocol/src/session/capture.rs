@@ -5,7 +5,7 @@
 //! text is untrusted: callers that show it must quote it.
 
 use quipu_contract::{Actor, Capture, GuardRules, find_credentials};
-use quipu_store::{OpenSession, SessionNote};
+use quipu_store::{Noted, OpenSession};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -75,6 +75,9 @@ pub struct Request {
     pub text: String,
 }
 
+/// How many records of the journal are searched for notes of a session.
+const SCAN_BACK: usize = 20_000;
+
 /// Loads the recorded notes of a session.
 pub fn load_captured(project: &Project, session: &OpenSession) -> Result<Captured, WorkError> {
     Ok(load_captured_of(project, std::slice::from_ref(session))?.remove(0))
@@ -89,7 +92,10 @@ pub(crate) fn load_captured_of(
     let Some(oldest) = sessions.iter().map(|session| session.seq).min() else {
         return Ok(captured);
     };
-    for note in project.store.session_notes(oldest)? {
+    for note in project
+        .store
+        .noted_among(oldest.saturating_sub(1), SCAN_BACK)?
+    {
         let of = sessions.iter().position(|s| {
             note.note["session"] == json!(s.id) && note.seq >= s.seq && note.who == s.who
         });
@@ -103,13 +109,13 @@ pub(crate) fn load_captured_of(
 impl Captured {
     fn take(
         &mut self,
-        SessionNote {
+        Noted {
             seq,
             at,
             note,
             text,
             ..
-        }: SessionNote,
+        }: Noted,
     ) {
         if let Some(process) = note.get("host") {
             (self.is_hosted, self.process) = (true, HostProcess::parse(process));

@@ -13,7 +13,6 @@ use serde_json::Value;
 use crate::error::{Result, StoreError};
 use crate::history::prune::{Bodies, Pruned, PrunedFile};
 use crate::journal::body::Body;
-use crate::journal::record::seq_of;
 use crate::journal::record::{Kind, Record, RecordOp, Who};
 use crate::journal::segments::{Line, Position};
 use crate::rules::guards::guard_actor;
@@ -21,19 +20,6 @@ use crate::store::Store;
 
 /// Used as the file path of a captured text. No path of a project ends in a dot.
 pub(crate) const PLACE: &str = "capture.";
-/// How many records one scan reads.
-const SCAN_BACK: usize = 20_000;
-
-/// A record about a session that changes no file.
-#[derive(Debug, Clone)]
-pub struct SessionNote {
-    pub seq: u64,
-    pub at: String,
-    pub who: Who,
-    pub note: Value,
-    /// The captured text; none if there was none, or if it was purged.
-    pub text: Option<String>,
-}
 
 impl Store {
     /// Records a text of a conversation, or only the note without a text. Returns the number of the
@@ -65,29 +51,6 @@ impl Store {
             .collect();
         let _ = self.publish_records(held, snapshot, vec![record])?;
         Ok(seq)
-    }
-
-    /// The notes about sessions from a record on (inclusive), oldest first.
-    pub fn session_notes(&self, from: u64) -> Result<Vec<SessionNote>> {
-        self.settle()?;
-        let (mut left, mut found) = (SCAN_BACK, Vec::new());
-        self.journal()
-            .each_line_newest_first(u64::MAX, &mut |_, line| {
-                left -= 1;
-                if left == 0 || seq_of(line).is_some_and(|seq| seq < from) {
-                    return false;
-                }
-                // A quote inside a JSON string is escaped, so this text can only be the field
-                // itself.
-                if memchr::memmem::find(line, b",\"note\":{").is_some()
-                    && let Ok(record) = Record::decode(line)
-                {
-                    found.extend(SessionNote::of(record));
-                }
-                true
-            })?;
-        found.reverse();
-        Ok(found)
     }
 
     /// The number and size of the captured texts in the journal.
@@ -156,26 +119,14 @@ impl Store {
     }
 }
 
-impl SessionNote {
-    fn of(record: Record) -> Option<SessionNote> {
-        let note = record.note.filter(|note| note.get("session").is_some())?;
-        let body = record
-            .ops
-            .iter()
-            .find(|op| op.path == PLACE)
-            .map(|op| &op.body);
-        let text = match body {
-            Some(Body::Text(text)) => Some(text.strip_suffix('\n').unwrap_or(text).to_owned()),
-            _ => None,
-        };
-        Some(SessionNote {
-            seq: record.seq,
-            at: record.at,
-            who: record.who,
-            note,
-            text,
-        })
-    }
+/// The text that a record captured; none if there was none, or if it was purged.
+pub(super) fn captured_text(record: &Record) -> Option<String> {
+    let op = record.ops.iter().find(|op| op.path == PLACE)?;
+    let text = match &op.body {
+        Body::Text(text) => text.strip_suffix('\n').unwrap_or(text),
+        _ => return None,
+    };
+    Some(text.to_owned())
 }
 
 fn has_text(body: &Body) -> bool {

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::clock::parse_time;
 use crate::error::Result;
+use crate::history::capture::captured_text;
 use crate::journal::backwards::RECENT_BYTES;
 use crate::journal::record::{Kind, OpKind, Record, Who, seq_of};
 use crate::store::Store;
@@ -104,6 +105,9 @@ pub struct Noted {
     pub who: Who,
     pub why: Option<String>,
     pub note: serde_json::Value,
+    /// The text of a conversation, if the record captured one and it was not purged.
+    #[serde(skip)]
+    pub text: Option<String>,
     pub files: Vec<NotedFile>,
 }
 
@@ -203,18 +207,26 @@ impl Store {
 
     /// The records with a note after a commit, oldest first.
     pub fn noted(&self, after: u64) -> Result<Vec<Noted>> {
+        self.noted_among(after, usize::MAX)
+    }
+
+    /// Like `noted`, but only among the newest `most` records: for a scan that must not cost more
+    /// the longer ago the commit was.
+    pub fn noted_among(&self, after: u64, most: usize) -> Result<Vec<Noted>> {
         self.settle()?;
-        let mut found = Vec::new();
+        let (mut left, mut found) = (most, Vec::new());
         // A quote inside a JSON string is escaped, so this text can only be the field itself.
         self.journal()
             .each_line_newest_first(u64::MAX, &mut |_, line| {
-                if seq_of(line).is_some_and(|seq| seq <= after) {
+                if left == 0 || seq_of(line).is_some_and(|seq| seq <= after) {
                     return false;
                 }
+                left -= 1;
                 if memchr::memmem::find(line, b",\"note\":{").is_some()
-                    && let Ok(record) = Record::decode(line)
-                    && let Some(note) = record.note
+                    && let Ok(mut record) = Record::decode(line)
+                    && let Some(note) = record.note.take()
                 {
+                    let text = captured_text(&record);
                     let files = record.ops.into_iter().filter(|o| o.op != OpKind::Keep);
                     let files = files
                         .map(|o| NotedFile {
@@ -230,6 +242,7 @@ impl Store {
                         who: record.who,
                         why: record.why,
                         note,
+                        text,
                         files,
                     });
                 }
