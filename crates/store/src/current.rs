@@ -12,7 +12,7 @@ impl Store {
     /// Whether this store may serve another command. If not, the caller opens it again. A link in
     /// `.quipu` is refused, as when the store is opened.
     pub fn is_current(&self) -> Result<bool> {
-        if !self.tree().is_at_its_path() || !self.has_its_folders()? {
+        if !self.tree.is_at_its_path() || !self.has_its_folders()? {
             return Ok(false);
         }
         self.has_its_history()
@@ -21,12 +21,10 @@ impl Store {
     /// `.quipu` holds the files that this store has open, and the journal its segments: any change
     /// in these two needs a new store. In the others, only new files need a check.
     fn has_its_folders(&self) -> Result<bool> {
-        let checked = self
-            .folders()
-            .check(&self.quipu(), &self.settings().clock)?;
+        let checked = self.folders.check(&self.quipu(), &self.settings.clock)?;
         if checked == Checked::NewCopies {
             // A killed process may have left conflict copies to be journalled.
-            self.copies().search_again();
+            self.copies.search_again();
         }
         Ok(checked != Checked::Replaced)
     }
@@ -38,12 +36,12 @@ impl Store {
         if self.is_read_only() {
             return Ok(false);
         }
-        let watermarks = self.journal().watermarks_now()?;
+        let watermarks = self.journal.watermarks_now()?;
         Ok(match (watermarks.last_tail(), watermarks.tail()) {
             (None, _) => true,
             (Some(_), None) => false,
             (Some(last), Some(now)) => {
-                last == now || now.seq > last.seq && !self.journal().is_displaced(&last)
+                last == now || now.seq > last.seq && !self.journal.is_displaced(&last)
             }
         })
     }

@@ -112,29 +112,26 @@ impl StoreError {
         }
     }
 
-    /// Like `io`, but builds the message only if the call fails.
-    pub(crate) fn io_at<W: Into<String>>(
-        what: impl FnOnce() -> W,
-    ) -> impl FnOnce(std::io::Error) -> StoreError {
-        move |source| StoreError::Io {
-            what: what().into(),
-            source,
-        }
+    /// The error that this one reports in other words, or this one.
+    fn innermost(&self) -> &StoreError {
+        let inner = match self {
+            StoreError::Unsure { source, .. } => Some(&**source),
+            StoreError::Io { source, .. } | StoreError::Unfinished { source, .. } => source
+                .get_ref()
+                .and_then(|inner| inner.downcast_ref::<StoreError>()),
+            _ => None,
+        };
+        inner.map_or(self, StoreError::innermost)
     }
 
     /// Whether the disk is full.
     pub fn is_full_disk(&self) -> bool {
         use std::io::ErrorKind::{QuotaExceeded, StorageFull};
-        match self {
+        match self.innermost() {
             StoreError::Full { .. } => true,
             StoreError::Io { source, .. } | StoreError::Unfinished { source, .. } => {
-                let inner = source
-                    .get_ref()
-                    .and_then(|inner| inner.downcast_ref::<StoreError>());
                 matches!(source.kind(), StorageFull | QuotaExceeded)
-                    || inner.is_some_and(StoreError::is_full_disk)
             }
-            StoreError::Unsure { source, .. } => source.is_full_disk(),
             StoreError::FileIndex(error) => {
                 error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
             }
@@ -144,21 +141,14 @@ impl StoreError {
 
     /// Whether the disk fails to write or to sync.
     pub fn is_failing_disk(&self) -> bool {
-        match self {
-            StoreError::Io { source, .. } | StoreError::Unfinished { source, .. } => {
-                let inner = source
-                    .get_ref()
-                    .and_then(|inner| inner.downcast_ref::<StoreError>());
-                let is_refused =
-                    source.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error());
-                is_refused
-                    || source.kind() == std::io::ErrorKind::ReadOnlyFilesystem
-                    || inner.is_some_and(StoreError::is_failing_disk)
-            }
-            StoreError::Unsure { source, .. } => source.is_failing_disk(),
+        use rusqlite::ErrorCode::{ReadOnly, SystemIoFailure};
+        match self.innermost() {
             StoreError::Failing { .. } => true,
+            StoreError::Io { source, .. } | StoreError::Unfinished { source, .. } => {
+                source.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
+                    || source.kind() == std::io::ErrorKind::ReadOnlyFilesystem
+            }
             StoreError::FileIndex(error) => {
-                use rusqlite::ErrorCode::{ReadOnly, SystemIoFailure};
                 matches!(error.sqlite_error_code(), Some(SystemIoFailure | ReadOnly))
             }
             _ => false,

@@ -4,7 +4,7 @@
 //! error after a timeout names the holder.
 
 use std::fs::{File, TryLockError};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,6 @@ const LONG_NAP: Duration = Duration::from_millis(1);
 pub(crate) struct KernelLock {
     path: PathBuf,
     wait: Duration,
-    yields: u32,
     /// The reason for refusing the lock, if nothing may be written.
     barred: Option<Unwritable>,
 }
@@ -36,46 +35,42 @@ impl Drop for Held {
 }
 
 impl KernelLock {
-    pub fn new(path: PathBuf, wait: Duration) -> KernelLock {
-        KernelLock {
-            path,
-            wait,
-            yields: YIELDS,
-            barred: None,
-        }
-    }
-
-    /// For a lock that is held during a disk sync. A waiter that retried at once would take the
-    /// lock before other writers could add records for the next sync.
-    pub fn unhurried(self) -> KernelLock {
-        KernelLock { yields: 0, ..self }
-    }
-
-    /// Makes every attempt to acquire the lock fail with this reason.
-    pub fn barred(self, why: Option<Unwritable>) -> KernelLock {
-        KernelLock {
-            barred: why,
-            ..self
-        }
+    /// With a reason why nothing may be written, every attempt to acquire the lock fails with it.
+    pub fn new(path: PathBuf, wait: Duration, barred: Option<Unwritable>) -> KernelLock {
+        KernelLock { path, wait, barred }
     }
 
     pub fn acquire(&self) -> Result<Held> {
-        loop {
-            if let Some(held) = self.acquire_unless(&|| false)? {
-                return Ok(held);
-            }
-        }
+        let file = self.open()?;
+        self.try_until_locked(&file, YIELDS, &|| false)?;
+        Ok(Held(file))
     }
 
-    /// Waits for the lock, or until it is no longer needed: another holder may do the work of all
-    /// waiters. A kernel lock belongs to the open file, so each call opens the file of its own:
-    /// threads of one process then exclude each other as processes do.
+    /// Waits for a lock that is held during a disk sync, or until it is no longer needed: another
+    /// holder may do the work of all waiters. A waiter that retried at once would take the lock
+    /// before other writers could add records for the next sync.
     pub fn acquire_unless(&self, done: &dyn Fn() -> bool) -> Result<Option<Held>> {
+        let file = self.open()?;
+        let is_locked = self.try_until_locked(&file, 0, done)?;
+        Ok(is_locked.then_some(Held(file)))
+    }
+
+    /// A kernel lock belongs to the open file. Each attempt opens one of its own, so that threads
+    /// of one process exclude each other as processes do.
+    fn open(&self) -> Result<File> {
         if let Some(why) = &self.barred {
             return Err(why.clone().into());
         }
-        let file = open(&self.path)?;
-        Ok(self.try_until_locked(&file, done)?.then_some(Held(file)))
+        let opened = File::options()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&self.path);
+        opened.map_err(StoreError::io(format!(
+            "cannot open the lock `{}`",
+            self.path.display()
+        )))
     }
 
     fn busy(&self, holder: String) -> StoreError {
@@ -91,7 +86,7 @@ impl KernelLock {
     }
 
     /// True once the lock is held, false if it is no longer needed.
-    fn try_until_locked(&self, file: &File, done: &dyn Fn() -> bool) -> Result<bool> {
+    fn try_until_locked(&self, file: &File, yields: u32, done: &dyn Fn() -> bool) -> Result<bool> {
         let until = Instant::now() + self.wait;
         for tried in 0.. {
             // The lock may no longer be needed after a wait.
@@ -104,8 +99,8 @@ impl KernelLock {
                     return Err(StoreError::io("cannot lock")(error));
                 }
                 Err(TryLockError::WouldBlock) if Instant::now() >= until => break,
-                Err(TryLockError::WouldBlock) if tried < self.yields => std::thread::yield_now(),
-                Err(TryLockError::WouldBlock) if tried < self.yields + NAPS => {
+                Err(TryLockError::WouldBlock) if tried < yields => std::thread::yield_now(),
+                Err(TryLockError::WouldBlock) if tried < yields + NAPS => {
                     std::thread::sleep(NAP);
                 }
                 Err(TryLockError::WouldBlock) => std::thread::sleep(LONG_NAP),
@@ -118,19 +113,6 @@ impl KernelLock {
 /// Locks a mutex. A thread that panicked leaves values that are replaced whole, so they stay valid.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn open(path: &Path) -> Result<File> {
-    let opened = File::options()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .open(path);
-    opened.map_err(StoreError::io(format!(
-        "cannot open the lock `{}`",
-        path.display()
-    )))
 }
 
 /// The process that holds a lock, according to the kernel.

@@ -48,6 +48,6 @@ impl Settings {
 
     /// A lock between the processes of this project.
     pub fn lock(&self, name: &str) -> KernelLock {
-        KernelLock::new(self.quipu().join(name), self.wait).barred(self.unwritable.clone())
+        KernelLock::new(self.quipu().join(name), self.wait, self.unwritable.clone())
     }
 }

@@ -34,19 +34,19 @@ use crate::worktree::scan_result::LastScan;
 
 /// The store of one project: a facade over parts that each own their lock and their file.
 pub struct Store {
-    settings: Arc<Settings>,
-    rules: Arc<Rules>,
-    tree: Arc<Tree>,
-    journal: Arc<Journal>,
-    index: Arc<Index>,
-    texts: Arc<Texts>,
-    worktree: Arc<WorkTree>,
-    copies: Arc<ConflictCopies>,
-    applier: Applier,
-    replica: Replica,
-    last_scan: LastScan,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) index: Arc<Index>,
+    pub(crate) texts: Arc<Texts>,
+    pub(crate) worktree: Arc<WorkTree>,
+    pub(crate) copies: Arc<ConflictCopies>,
+    pub(crate) applier: Applier,
+    pub(crate) replica: Replica,
+    pub(crate) last_scan: LastScan,
     /// The folders in `.quipu` as they were when they were last checked.
-    folders: Folders,
+    pub(crate) folders: Folders,
 }
 
 /// The bytes of a file, and its version.
@@ -161,15 +161,18 @@ impl Store {
         let journal = Arc::new(Journal::new(settings.clone(), segment_bytes));
         let index = Index::new(settings.clone(), journal.clone(), tree.clone());
         let index = Arc::new(index);
-        let texts = Texts::new(journal.clone(), tree.clone(), index.clone());
-        let texts = Arc::new(texts);
-        let worktree = Arc::new(WorkTree::new(
-            settings.clone(),
-            rules.clone(),
-            tree.clone(),
-            index.clone(),
-            texts.clone(),
-        ));
+        let texts = Arc::new(Texts {
+            journal: journal.clone(),
+            tree: tree.clone(),
+            index: index.clone(),
+        });
+        let worktree = Arc::new(WorkTree {
+            settings: settings.clone(),
+            rules: rules.clone(),
+            tree: tree.clone(),
+            index: index.clone(),
+            texts: texts.clone(),
+        });
         let is_shared = commit_log.is_some();
         let copies = Arc::new(ConflictCopies::new(settings.clone(), is_shared));
         let applier = Applier::new(
@@ -195,54 +198,6 @@ impl Store {
             last_scan: LastScan::default(),
             folders,
         }
-    }
-
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
-    pub(crate) fn rules(&self) -> &Rules {
-        &self.rules
-    }
-
-    pub(crate) fn tree(&self) -> &Tree {
-        &self.tree
-    }
-
-    pub(crate) fn journal(&self) -> &Journal {
-        &self.journal
-    }
-
-    pub(crate) fn index(&self) -> &Index {
-        &self.index
-    }
-
-    pub(crate) fn texts(&self) -> &Texts {
-        &self.texts
-    }
-
-    pub(crate) fn worktree(&self) -> &WorkTree {
-        &self.worktree
-    }
-
-    pub(crate) fn copies(&self) -> &ConflictCopies {
-        &self.copies
-    }
-
-    pub(crate) fn applier(&self) -> &Applier {
-        &self.applier
-    }
-
-    pub(crate) fn replica(&self) -> &Replica {
-        &self.replica
-    }
-
-    pub(crate) fn last_scan(&self) -> &LastScan {
-        &self.last_scan
-    }
-
-    pub(crate) fn folders(&self) -> &Folders {
-        &self.folders
     }
 
     pub fn root(&self) -> &Path {
@@ -285,13 +240,13 @@ impl Store {
 
     /// Like `read` for many files, which costs less than single reads.
     pub fn read_all(&self, paths: &[ProjectPath]) -> Result<Vec<Option<Text>>> {
-        self.index().sound(|| self.read_once(paths))
+        self.index.sound(|| self.read_once(paths))
     }
 
     fn read_once(&self, paths: &[ProjectPath]) -> Result<Vec<Option<Text>>> {
         self.settle()?;
         let file_index = self
-            .index()
+            .index
             .open()?
             .heads_of(paths.iter().map(ProjectPath::as_str))?;
         let mut texts: Vec<Option<Text>> = paths
@@ -309,7 +264,7 @@ impl Store {
         if !others.is_empty() {
             self.adopt_edits(&others)?;
             let file_index = self
-                .index()
+                .index
                 .open()?
                 .heads_of(others.iter().map(ProjectPath::as_str))?;
             for ((at, path), head) in places.into_iter().zip(&others).zip(file_index) {
@@ -322,17 +277,17 @@ impl Store {
     /// Reads a file if its stat is the recorded one, as it is for most files.
     fn read_unchanged(&self, path: &ProjectPath, head: Option<FileHead>) -> Option<Text> {
         let head = head.filter(|head| !head.gone)?;
-        let (bytes, found) = self.tree().read(path).ok()??;
+        let (bytes, found) = self.tree.read(path).ok()??;
         (head.file_stat == Some(found)).then_some((bytes, head.version))
     }
 
     fn read_at_head(&self, path: &ProjectPath, head: Option<FileHead>) -> Result<Option<Text>> {
         match head.filter(|h| !h.gone) {
-            Some(head) => Ok(Some((self.texts().content(path, &head)?, head.version))),
+            Some(head) => Ok(Some((self.texts.content(path, &head)?, head.version))),
             // A file without any commit is still readable.
             None => {
                 let found = self
-                    .tree()
+                    .tree
                     .read(path)
                     .map_err(StoreError::io(format!("cannot read `{path}`")))?;
                 Ok(found.map(|(bytes, _)| {
@@ -348,7 +303,7 @@ impl Store {
     /// A string that changes when a file without commits changes, from its stat alone.
     pub fn stat_text(&self, path: &ProjectPath) -> Result<Option<String>> {
         let file_stat = self
-            .tree()
+            .tree
             .file_stat(path)
             .map_err(StoreError::io(format!("cannot check `{path}`")))?;
         Ok(file_stat.map(|s| format!("{}-{}-{}", s.inode, s.size, s.mtime_ns)))
@@ -357,7 +312,7 @@ impl Store {
     /// The bytes on disk, whether the contract allows them or not.
     pub fn on_disk(&self, path: &ProjectPath) -> Result<Option<Vec<u8>>> {
         let found = self
-            .tree()
+            .tree
             .read(path)
             .map_err(StoreError::io(format!("cannot read `{path}`")))?;
         Ok(found.map(|(bytes, _)| bytes))

@@ -123,7 +123,7 @@ pub fn merge_for_git(
     if Store::has_history(&root) {
         Project::open(&root, Options::default())?
             .store
-            .check_lease_of(actor, &path)?;
+            .check_lease_of(&path)?;
     }
     replace_text(&mut ours, &merged.text).map_err(io)?;
     Ok(merged)

@@ -13,7 +13,6 @@ use quipu_contract::ProjectPath;
 use crate::apply::append::AppendState;
 use crate::apply::conflict_copies::ConflictCopies;
 use crate::apply::gather::{Journalled, PendingFile, gather};
-use crate::clock::parse_time;
 use crate::error::{Result, StoreError};
 use crate::files::disk::Step;
 use crate::files::tree::{Appended, FileStat, Tree, Unexpected};
@@ -207,16 +206,8 @@ impl Applier {
             let body = line.strip_suffix(b"\n").unwrap_or(line);
             match Record::decode(body) {
                 Ok(record) => {
-                    let end = Position {
-                        segment: at.segment,
-                        offset: at.offset + line.len() as u64,
-                    };
-                    let end = Tail {
-                        at: end,
-                        seq: record.seq,
-                        wall_us: parse_time(&record.at).unwrap_or(applied.wall_us),
-                        hash: record.hash,
-                    };
+                    let end = at.at(at.offset + line.len() as u64);
+                    let end = Tail::after(&record, end, applied.wall_us);
                     records.push(Journalled { at, end, record });
                 }
                 Err(Unread::OtherFormat(other)) => return Err(other.refusal()),

@@ -10,7 +10,6 @@ use crate::files::tree::FileStat;
 use crate::index::file_index::FileHead;
 use crate::journal::delta::Delta;
 use crate::journal::record::{OpKind, RecordOp};
-use crate::journal::segments::Position;
 use crate::rules::flag::Flag;
 use crate::store::Store;
 use crate::version::Version;
@@ -81,7 +80,7 @@ impl FileState {
         if self.content.is_none() {
             let exists = self.exists();
             let mut content = match self.journalled.as_ref().filter(|h| !h.gone && exists) {
-                Some(head) => store.texts().content(path, head)?,
+                Some(head) => store.texts.content(path, head)?,
                 None => Vec::new(),
             };
             content.append(&mut self.appended);
@@ -113,9 +112,9 @@ impl FileState {
             return Ok(line.to_vec());
         };
         let found = store
-            .tree()
+            .tree
             .read_before(path, head.len, LAST_LINE)
-            .map_err(StoreError::io_at(|| format!("cannot read `{path}`")))?;
+            .map_err(StoreError::io(format!("cannot read `{path}`")))?;
         // A shorter file has not been written yet.
         let before = found.unwrap_or_else(|| line_in_journal(store, path, head));
         Ok([last_line(&before), line].concat())
@@ -128,8 +127,8 @@ impl FileState {
             .head
             .as_ref()
             .filter(|head| self.journalled.as_ref() == Some(head))?;
-        let known = store.texts().content(path, head).ok();
-        store.texts().delta(path, Some(head), known, bytes)
+        let known = store.texts.content(path, head).ok();
+        store.texts.delta(path, Some(head), known, bytes)
     }
 
     /// The record of an append; also updates this state to the one after it.
@@ -195,34 +194,17 @@ fn last_line(text: &[u8]) -> &[u8] {
 
 /// The last line of a file from its newest records, as far as they are readable.
 fn line_in_journal(store: &Store, path: &ProjectPath, head: &FileHead) -> Vec<u8> {
-    let mut line = Vec::new();
-    let mut next = Some(head.at);
-    while let Some(at) = next.take() {
-        let Ok(record) = store.journal().read_record(at) else {
-            break;
-        };
-        for op in record.about(path.as_str()) {
-            if !op.edit().is_start() && op.op == OpKind::Write {
-                let before = FileHead::after(op, at, record.seq);
-                let text = store
-                    .texts()
-                    .plain_content(path, &before)
-                    .unwrap_or_default();
-                return [last_line(&text), &line].concat();
-            }
-            let bytes = op.content();
-            let end = last_line(bytes);
-            line = [end, &line].concat();
-            let is_whole = op.op != OpKind::Append || end.len() < bytes.len();
-            if is_whole || line.len() as u64 > LAST_LINE {
-                return line;
-            }
-            next = op
-                .last
-                .as_deref()
-                .and_then(Position::parse)
-                .filter(|last| *last < at);
-        }
+    let (mut line, mut needs_text) = (Vec::new(), false);
+    let _ = store.texts.walk(path, head.at, &mut |_, op| {
+        needs_text = op.op == OpKind::Write && !op.edit().is_start();
+        let end = last_line(op.content());
+        line = [end, &line].concat();
+        let is_whole = op.op != OpKind::Append || end.len() < op.content().len();
+        !is_whole && line.len() as u64 <= LAST_LINE
+    });
+    if needs_text {
+        let text = store.texts.plain_content(path, head).unwrap_or_default();
+        return last_line(&text).to_vec();
     }
     line
 }

@@ -279,13 +279,13 @@ impl Operation<'_> {
     fn check_form(&self, bytes: &[u8], appends: bool, state: &mut FileState) -> Result<()> {
         let (path, rule) = (self.op.path(), self.rule);
         self.store
-            .rules()
+            .rules
             .check_form(self.op, rule, bytes, || state.text_if_any(self.store, path))?;
         let continues = appends
             && rule.is_some_and(|rule| is_of_entries(rule, path))
             && self.continues_line(bytes, state)?;
         self.store
-            .rules()
+            .rules
             .check_closed(self.op, rule, bytes, continues, || {
                 Ok(state.text_if_any(self.store, path)?.unwrap_or_default())
             })
@@ -334,14 +334,14 @@ impl Operation<'_> {
         if !older {
             // Another commit may have come since the request: restore the newest version.
             return match state.newest_version() {
-                Some(head) => self.store.texts().content_from_journal(path, head),
+                Some(head) => self.store.texts.content_from_journal(path, head),
                 None => Err(missing(format!("`{path}` has no version to restore"))),
             };
         }
         let journalled = state.journalled.as_ref().filter(|head| head.seq > 0);
         let was_there = match journalled {
             Some(head) => {
-                self.is_repair(state, bytes) || self.store.texts().was_version(path, head, bytes)?
+                self.is_repair(state, bytes) || self.store.texts.was_version(path, head, bytes)?
             }
             None => false,
         };
@@ -356,7 +356,7 @@ impl Operation<'_> {
     fn is_repair(&self, state: &FileState, bytes: &[u8]) -> bool {
         let repaired = |head| {
             self.store
-                .worktree()
+                .worktree
                 .repaired(self.op.path(), head)
                 .ok()
                 .flatten()
@@ -383,7 +383,7 @@ impl Operation<'_> {
         let Some(head) = state.journalled.clone().filter(|h| h.seq > 0) else {
             return Ok(None);
         };
-        let Some(base) = self.store.texts().version_bytes(path, &head, read)? else {
+        let Some(base) = self.store.texts.version_bytes(path, &head, read)? else {
             return Ok(None);
         };
         let theirs = state.text(self.store, path)?;

@@ -116,26 +116,20 @@ pub(crate) struct Outcome {
 #[must_use = "publish or drop"]
 pub struct Validated<'s> {
     store: &'s Store,
-    state: State,
+    work: Work,
     /// The change, for a shared log: it may have to be validated again.
     change: Option<Box<Change>>,
     /// The actor with a role that gets the receipt; other actors may read everything.
     reader: Option<Box<Actor>>,
 }
 
-/// The parts of a receipt that are not in the record.
-pub(crate) struct ReceiptDetails {
-    adopted: Vec<Adopted>,
-    merged: Vec<String>,
-}
-
-impl ReceiptDetails {
+impl Outcome {
+    /// The receipt, if `last` is the last record as it was written.
     pub fn receipt(self, last: &Record) -> Receipt {
         let mut receipt = Receipt::of(last, self.adopted, false);
         receipt.merged = self.merged;
-        let changes = last.ops.iter().any(|o| o.op != OpKind::Keep)
-            || last.lease.is_some()
-            || last.note.is_some();
+        let changes =
+            last.changes().next().is_some() || last.lease.is_some() || last.note.is_some();
         receipt.unchanged = !changes
             || !matches!(
                 last.kind,
@@ -147,45 +141,17 @@ impl ReceiptDetails {
 
 /// The work that remains for a validated change.
 pub(crate) enum Work {
-    /// Records to publish, with the lock, the snapshot and the rest of the receipt.
-    Publish(Held, Snapshot, Vec<Record>, ReceiptDetails),
-    /// Nothing.
+    /// Records to publish, under this lock and on this snapshot.
+    Publish(Held, Box<Snapshot>, Outcome),
+    /// Nothing: it had already been committed, or changes nothing.
     Done(Receipt),
 }
 
-enum State {
-    Fresh {
-        held: Held,
-        snapshot: Box<Snapshot>,
-        outcome: Outcome,
-    },
-    Repeated(Receipt),
-}
-
 impl<'s> Validated<'s> {
-    pub(crate) fn new(
-        store: &'s Store,
-        held: Held,
-        snapshot: Snapshot,
-        outcome: Outcome,
-    ) -> Validated<'s> {
-        let state = State::Fresh {
-            held,
-            snapshot: Box::new(snapshot),
-            outcome,
-        };
+    pub(crate) fn new(store: &'s Store, work: Work) -> Validated<'s> {
         Validated {
             store,
-            state,
-            change: None,
-            reader: None,
-        }
-    }
-
-    pub(crate) fn repeated(store: &'s Store, receipt: Receipt) -> Validated<'s> {
-        Validated {
-            store,
-            state: State::Repeated(receipt),
+            work,
             change: None,
             reader: None,
         }
@@ -203,9 +169,9 @@ impl<'s> Validated<'s> {
 
     /// The records that would be written, for a dry run.
     pub fn records(&self) -> &[Record] {
-        match &self.state {
-            State::Fresh { outcome, .. } => &outcome.records,
-            State::Repeated(_) => &[],
+        match &self.work {
+            Work::Publish(.., outcome) => &outcome.records,
+            Work::Done(_) => &[],
         }
     }
 
@@ -227,57 +193,47 @@ impl<'s> Validated<'s> {
         if let (Some(commit_log), Some(change)) = (store.commit_log(), self.change.take()) {
             return store.publish_shared(commit_log, self, &change);
         }
-        let (held, snapshot, records, details) = match self.into_work()? {
-            Work::Publish(held, snapshot, records, details) => (held, snapshot, records, details),
+        let (held, snapshot, mut outcome) = match self.into_work()? {
+            Work::Publish(held, snapshot, outcome) => (held, snapshot, outcome),
             Work::Done(receipt) => return Ok((receipt, None)),
         };
-        let AppendedRecords { end, last } = store.write_records(held, snapshot, records)?;
+        let records = std::mem::take(&mut outcome.records);
+        let AppendedRecords { end, last } = store.write_records(held, *snapshot, records)?;
         // The append lock is released, so no other writer waits while the receipt is built.
-        let receipt = details.receipt(&last.expect("not empty"));
+        let receipt = outcome.receipt(&last.expect("not empty"));
         store.sync_own(&end)?;
         Ok((receipt, Some(end)))
     }
 
+    /// The records to publish; if there are none, waits until the commit that makes this one
+    /// unnecessary is synced.
     pub(crate) fn into_work(self) -> Result<Work> {
         let store = self.store;
-        let (held, snapshot, outcome) = match self.state {
-            State::Repeated(receipt) => {
-                store.settle()?;
-                return Ok(Work::Done(receipt));
+        let receipt = match self.work {
+            Work::Publish(held, snapshot, outcome) => {
+                for (path, version, file_stat) in &outcome.touched {
+                    let file_index = store.index.open()?;
+                    file_index.set_stat(path.as_str(), version, *file_stat)?;
+                }
+                if !outcome.records.is_empty() {
+                    return Ok(Work::Publish(held, snapshot, outcome));
+                }
+                drop(held);
+                Receipt {
+                    seq: snapshot.tail.seq,
+                    id: String::new(),
+                    at: render_time(snapshot.tail.wall_us),
+                    versions: BTreeMap::new(),
+                    adopted: outcome.adopted,
+                    merged: outcome.merged,
+                    repeated: false,
+                    unchanged: true,
+                }
             }
-            State::Fresh {
-                held,
-                snapshot,
-                outcome,
-            } => (held, snapshot, outcome),
+            Work::Done(receipt) => receipt,
         };
-        if !outcome.touched.is_empty() {
-            let file_index = store.index().open()?;
-            for (path, version, file_stat) in &outcome.touched {
-                file_index.set_stat(path.as_str(), version, *file_stat)?;
-            }
-        }
-        let details = ReceiptDetails {
-            adopted: outcome.adopted,
-            merged: outcome.merged,
-        };
-        if !outcome.records.is_empty() {
-            return Ok(Work::Publish(held, *snapshot, outcome.records, details));
-        }
-        let tail = snapshot.tail;
-        drop(held);
-        // The commit that makes this one unnecessary may not be synced yet.
         store.settle()?;
-        Ok(Work::Done(Receipt {
-            seq: tail.seq,
-            id: String::new(),
-            at: render_time(tail.wall_us),
-            versions: BTreeMap::new(),
-            adopted: details.adopted,
-            merged: details.merged,
-            repeated: false,
-            unchanged: true,
-        }))
+        Ok(Work::Done(receipt))
     }
 }
 
@@ -329,7 +285,7 @@ impl Snapshot {
                 return Ok((Some(head), true));
             }
         }
-        Ok((store.index().open()?.head(path.as_str())?, false))
+        Ok((store.index.open()?.head(path.as_str())?, false))
     }
 
     /// The index entry of a path after the pending line at an offset, if the line is about it.
@@ -348,10 +304,7 @@ impl Snapshot {
                 .map(|record| (offset, Box::new(record)));
         }
         let (_, record) = read.as_ref()?;
-        let at = Position {
-            segment: from.segment,
-            offset: from.offset + offset as u64,
-        };
+        let at = from.at(from.offset + offset as u64);
         record
             .ops
             .iter()
@@ -360,8 +313,8 @@ impl Snapshot {
     }
 
     pub fn find_key(&self, store: &Store, key: &str) -> Result<Option<Arc<LoadedRecord>>> {
-        if let Some(at) = store.index().open()?.key(key)? {
-            return Ok(Some(store.journal().read_record(at)?));
+        if let Some(at) = store.index.open()?.key(key)? {
+            return Ok(Some(store.journal.read_record(at)?));
         }
         let needle = format!("\"key\":{}", serde_json::Value::from(key));
         let found = self
@@ -375,7 +328,7 @@ impl Snapshot {
     /// All leases, including ended ones, and the highest fence.
     pub fn leases(&self, store: &Store) -> Result<(Vec<Lease>, u64)> {
         let (mut leases, mut fence) = {
-            let file_index = store.index().open()?;
+            let file_index = store.index.open()?;
             (file_index.leases()?, file_index.progress()?.fence)
         };
         for record in self.pending.records(b"\"lease\":{") {
@@ -390,9 +343,9 @@ impl Snapshot {
     }
 
     pub fn next_record(&self, store: &Store, kind: Kind, who: Who) -> Record {
-        let wall_us = next_time(store.settings().now().wall_us, self.tail.wall_us);
+        let wall_us = next_time(store.settings.now().wall_us, self.tail.wall_us);
         let via = store
-            .settings()
+            .settings
             .door
             .filter(|_| who.kind == "person")
             .map(str::to_owned);
@@ -441,31 +394,31 @@ impl Store {
         }
         // Lines from several segments have no simple position, so apply everything first.
         if applied.segment != tail.at.segment {
-            self.journal().sync_to(tail.at)?;
-            self.applier().apply_files(tail.at)?;
+            self.journal.sync_to(tail.at)?;
+            self.applier.apply_files(tail.at)?;
             return Ok(PendingFile {
                 lines: Vec::new(),
                 from: tail.at,
             });
         }
         Ok(PendingFile {
-            lines: self.journal().read_between(applied, tail.at)?,
+            lines: self.journal.read_between(applied, tail.at)?,
             from: applied,
         })
     }
 
     /// Takes a snapshot of the end of the journal. Requires the append lock.
     pub(crate) fn snapshot(&self) -> Result<Snapshot> {
-        let known = self.journal().watermarks_now()?.known();
-        self.index().forget_deleted();
+        let known = self.journal.watermarks_now()?.known();
+        self.index.forget_deleted();
         let tail = match known.tail {
             // A dead writer left bytes there, or this process has an old tail.
-            Some(tail) if !self.journal().is_end(tail.at)? => self.find_end(Some(tail))?,
+            Some(tail) if !self.journal.is_end(tail.at)? => self.find_end(Some(tail))?,
             Some(tail) => tail,
             None => self.find_end(None)?,
         };
-        self.applier().redo_after_rebuild()?;
-        let applied = self.index().open()?.applied()?.at;
+        self.applier.redo_after_rebuild()?;
+        let applied = self.index.open()?.applied()?.at;
         let pending = self.read_pending(applied, &tail)?;
         let synced = if pending.from == applied {
             known.synced
@@ -513,7 +466,7 @@ impl Store {
 
     /// Runs the work after a sync. If it fails, the commit still holds.
     fn after_sync(&self, end: &Tail, work: impl Fn() -> Result<()>) -> Result<()> {
-        self.index().sound(work).map_err(|error| match error {
+        self.index.sound(work).map_err(|error| match error {
             unfinished @ StoreError::Unfinished { .. } => unfinished,
             other => StoreError::Unfinished {
                 seq: end.seq,
@@ -548,16 +501,16 @@ impl Store {
             ..
         } = snapshot;
         let appended = self
-            .journal()
+            .journal
             .append_records(tail, *synced, *in_new_segment, records)?;
-        self.applier().note_own(tail.at, appended.end.at);
+        self.applier.note_own(tail.at, appended.end.at);
         Ok(appended)
     }
 
     /// Step 3 for the writer of the records. They are written, so the next command may complete
     /// them even if the disk fails now.
     fn sync_own(&self, end: &Tail) -> Result<()> {
-        self.journal().sync_to(end.at).map_err(|error| match error {
+        self.journal.sync_to(end.at).map_err(|error| match error {
             lost @ StoreError::Damaged { .. } => lost,
             other => StoreError::Unsure {
                 seq: end.seq,

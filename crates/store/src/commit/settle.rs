@@ -10,37 +10,35 @@ impl Store {
         if self.is_read_only() {
             return Ok(());
         }
-        self.index().sound(|| self.settle_once())
+        self.index.sound(|| self.settle_once())
     }
 
     fn settle_once(&self) -> Result<()> {
-        let tail = match self.journal().watermarks_now()?.tail() {
+        let tail = match self.journal.watermarks_now()?.tail() {
             // A dead writer may have left records after the tail. Complete them before reporting
             // that they do not exist.
-            Some(tail) if self.journal().is_end(tail.at)? => tail,
+            Some(tail) if self.journal.is_end(tail.at)? => tail,
             _ => {
-                let _held = self.journal().lock()?;
+                let _held = self.journal.lock()?;
                 self.snapshot()?.tail
             }
         };
-        if self.replica().begin_search() {
+        if self.replica.begin_search() {
             self.heal_sent()?;
         }
-        self.index().forget_deleted();
-        self.applier().redo_after_rebuild()?;
-        if self.copies().begin_search() {
+        self.index.forget_deleted();
+        self.applier.redo_after_rebuild()?;
+        if self.copies.begin_search() {
             self.journal_conflict_copies()?;
         }
-        if self.index().open()?.applied()?.at >= tail.at {
+        if self.index.open()?.applied()?.at >= tail.at {
             return Ok(());
         }
-        self.journal().sync_to(tail.at)?;
+        self.journal.sync_to(tail.at)?;
         match self.apply_to(tail.at) {
             // If another process's file could not be written, that process gets the error, and so
             // does every reader of the file. This caller does not.
-            Err(error)
-                if error.is_of_one_file() && self.index().open()?.applied()?.at >= tail.at =>
-            {
+            Err(error) if error.is_of_one_file() && self.index.open()?.applied()?.at >= tail.at => {
                 Ok(())
             }
             other => other,
@@ -49,7 +47,7 @@ impl Store {
 
     /// Applies all synced records, at least up to `end`.
     pub(crate) fn apply_to(&self, end: Position) -> Result<()> {
-        if self.applier().apply_files(end)? {
+        if self.applier.apply_files(end)? {
             self.journal_conflict_copies()?;
         }
         Ok(())
@@ -58,11 +56,9 @@ impl Store {
     /// Syncs all files now, so that no power cut loses them or their folders.
     pub fn sync_files(&self) -> Result<()> {
         self.settle()?;
-        let _held = self.applier().lock()?;
-        let applied = self.index().open()?.applied()?.at;
-        self.applier().sync_everything()?;
-        self.index()
-            .open()?
-            .set_kept(applied, &self.settings().boot)
+        let _held = self.applier.lock()?;
+        let applied = self.index.open()?.applied()?.at;
+        self.applier.sync_everything()?;
+        self.index.open()?.set_kept(applied, &self.settings.boot)
     }
 }

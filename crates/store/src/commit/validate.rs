@@ -15,7 +15,7 @@ use crate::change::{Change, Expect, Op};
 use crate::commit::file_state::FileState;
 use crate::commit::operation::Operation;
 use crate::commit::permit::{Asked, Permitted, each_op, permit};
-use crate::commit::publish::{Outcome, Receipt, Snapshot, Validated};
+use crate::commit::publish::{Outcome, Receipt, Snapshot, Validated, Work};
 use crate::error::{Result, StoreError};
 use crate::journal::lease::Lease;
 use crate::journal::record::{Kind, LeaseEvent, OpKind, Record, RecordOp, Who};
@@ -43,11 +43,11 @@ impl Store {
 
     /// Validates by the state of this copy alone.
     pub(crate) fn validate_here(&self, change: &Change) -> Result<Validated<'_>> {
-        self.index().sound(|| {
+        self.index.sound(|| {
             // Open the index before taking the append lock, so that other writers do not wait for
             // it.
-            drop(self.index().open()?);
-            let held = self.journal().lock()?;
+            drop(self.index.open()?);
+            let held = self.journal.lock()?;
             let snapshot = self.snapshot()?;
             self.validate_held(held, snapshot, change)
         })
@@ -62,7 +62,7 @@ impl Store {
     ) -> Result<Validated<'_>> {
         check_words(self.contract(), change)?;
         if let Some(receipt) = self.find_repeated(&snapshot, change)? {
-            return Ok(Validated::repeated(self, receipt));
+            return Ok(Validated::new(self, Work::Done(receipt)));
         }
         let (leases, _) = snapshot.leases(self)?;
         if let Some(token) = &change.lease {
@@ -83,7 +83,8 @@ impl Store {
             None => None,
         };
         let outcome = validation.outcome(ending);
-        Ok(Validated::new(self, held, snapshot, outcome))
+        let work = Work::Publish(held, Box::new(snapshot), outcome);
+        Ok(Validated::new(self, work))
     }
 
     /// The receipt of the commit that was made under the key of this change.
@@ -181,12 +182,8 @@ impl<'v> Validation<'v> {
             };
             let permitted = permit(contract, &grant, &binding, rule, &asked)?;
             touches_contract |= permitted == Permitted::OfContract;
-            self.store.check_lease(
-                leases,
-                &self.change.actor,
-                op.path(),
-                self.change.lease.as_ref(),
-            )?;
+            self.store
+                .check_lease(leases, op.path(), self.change.lease.as_ref())?;
             self.load_file(op.path(), rule)?;
             match op {
                 Op::Amend { .. } => self.kind = Kind::Amend,
@@ -232,7 +229,7 @@ impl<'v> Validation<'v> {
         }
         let compared = self
             .store
-            .worktree()
+            .worktree
             .compare_file(path, class, head.as_ref())?;
         let state = FileState::new(class, head);
         Ok(match compared {
@@ -302,7 +299,7 @@ impl<'v> Validation<'v> {
         for (path, state) in &mut self.files {
             changed.insert(path.clone(), state.text_if_any(self.store, path)?);
         }
-        check_rules(self.store.rules().book(), &changed)
+        check_rules(self.store.rules.book(), &changed)
     }
 
     /// Adds the write of the index file, if the project has one and this change alters a row of it.
@@ -357,27 +354,21 @@ impl<'v> Validation<'v> {
             mut outcome,
             ..
         } = self;
-        let mut add = |kind: Kind, who: Who, fill: &mut dyn FnMut(&mut Record)| {
-            let mut record = snapshot.next_record(store, kind, who);
-            fill(&mut record);
-            outcome.records.push(record);
-        };
+        let record = |kind, who| snapshot.next_record(store, kind, who);
         let (adopted_ops, adopted): (Vec<_>, Vec<_>) = self.adoptions.into_iter().unzip();
         if !adopted_ops.is_empty() {
-            let mut ops = adopted_ops;
-            add(Kind::Adopt, Who::external(), &mut |record| {
-                record.ops.append(&mut ops);
+            outcome.records.push(Record {
+                ops: adopted_ops,
+                ..record(Kind::Adopt, Who::external())
             });
         }
         if !self.kept.is_empty() {
-            let mut kept = self.kept;
-            add(Kind::ConflictCopy, Who::external(), &mut |record| {
-                record.ops.append(&mut kept);
-                record.why = Some(
-                    "an external edit that the contract does not allow, saved before it was \
-                     replaced"
-                        .into(),
-                );
+            let why = "an external edit that the contract does not allow, saved before it was \
+                       replaced";
+            outcome.records.push(Record {
+                ops: self.kept,
+                why: Some(why.into()),
+                ..record(Kind::ConflictCopy, Who::external())
             });
         }
         // Store the key even if nothing changes: a retry must be recognised even if it would change
@@ -385,14 +376,14 @@ impl<'v> Validation<'v> {
         let has_effect = !self.ops.is_empty() || ending.is_some();
         if has_effect || change.note.is_some() || change.key.is_some() {
             let kind = if has_effect { self.kind } else { Kind::Note };
-            let (mut ops, mut ending) = (self.ops, ending);
-            add(kind, Who::from(&change.actor), &mut |record| {
-                record.lease = ending.take();
-                record.note.clone_from(&change.note);
-                record.why.clone_from(&change.why);
-                record.key.clone_from(&change.key);
-                record.request = change.key.as_ref().map(|_| change.digest());
-                record.ops.append(&mut ops);
+            outcome.records.push(Record {
+                why: change.why.clone(),
+                key: change.key.clone(),
+                request: change.key.as_ref().map(|_| change.digest()),
+                note: change.note.clone(),
+                ops: self.ops,
+                lease: ending,
+                ..record(kind, Who::from(&change.actor))
             });
         }
         outcome.adopted = adopted;

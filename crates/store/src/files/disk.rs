@@ -62,50 +62,43 @@ impl Disk {
 
     /// Checks with the watch before a step that is all or nothing.
     pub fn step(&self, step: Step) -> io::Result<()> {
-        match &self.watch {
-            None => Ok(()),
-            Some(watch) => match watch.before(step, 0) {
-                StepVerdict::Go => Ok(()),
-                StepVerdict::Fail => Err(io::Error::from(io::ErrorKind::StorageFull)),
-                StepVerdict::Refused => Err(rustix::io::Errno::IO.into()),
-                StepVerdict::Stop | StepVerdict::Torn(_) => Err(stopped()),
-            },
-        }
+        self.allowed(step, 0).map(drop)
     }
 
     /// Writes at an offset, or as many bytes as the watch lets through.
     pub fn write_at(&self, step: Step, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
         let let_through = self.allowed(step, bytes.len())?;
         file.write_all_at(&bytes[..let_through], offset)?;
-        if let_through < bytes.len() {
-            Err(stopped())
-        } else {
-            Ok(())
-        }
+        whole(let_through, bytes)
     }
 
     /// Writes at the end.
     pub fn write_end(&self, step: Step, mut file: &File, bytes: &[u8]) -> io::Result<()> {
         let let_through = self.allowed(step, bytes.len())?;
         io::Write::write_all(&mut file, &bytes[..let_through])?;
-        if let_through < bytes.len() {
-            Err(stopped())
-        } else {
-            Ok(())
-        }
+        whole(let_through, bytes)
     }
 
+    /// How many bytes of a step the watch lets through.
     fn allowed(&self, step: Step, length: usize) -> io::Result<usize> {
-        match &self.watch {
-            None => Ok(length),
-            Some(watch) => match watch.before(step, length) {
-                StepVerdict::Go => Ok(length),
-                StepVerdict::Torn(some) => Ok(some.min(length.saturating_sub(1))),
-                StepVerdict::Fail => Err(io::Error::from(io::ErrorKind::StorageFull)),
-                StepVerdict::Refused => Err(rustix::io::Errno::IO.into()),
-                StepVerdict::Stop => Err(stopped()),
-            },
+        let Some(watch) = &self.watch else {
+            return Ok(length);
+        };
+        match watch.before(step, length) {
+            StepVerdict::Go => Ok(length),
+            StepVerdict::Torn(some) if length > 0 => Ok(some.min(length - 1)),
+            StepVerdict::Fail => Err(io::Error::from(io::ErrorKind::StorageFull)),
+            StepVerdict::Refused => Err(rustix::io::Errno::IO.into()),
+            StepVerdict::Stop | StepVerdict::Torn(_) => Err(stopped()),
         }
+    }
+}
+
+fn whole(let_through: usize, bytes: &[u8]) -> io::Result<()> {
+    if let_through < bytes.len() {
+        Err(stopped())
+    } else {
+        Ok(())
     }
 }
 

@@ -155,11 +155,7 @@ impl OpenFolder {
 
     /// Creates a new file and the folders above it.
     pub fn create(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
-        let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let mut folder = rustix::io::dup(&self.0)?;
-        for part in folders.split('/').filter(|part| !part.is_empty()) {
-            folder = make_folder(&folder, OsStr::new(part))?;
-        }
+        let (folder, name) = self.folder_for(path)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         File::from(open_below(folder.as_fd(), Path::new(name), flags)?).write_all(bytes)
     }
@@ -168,11 +164,7 @@ impl OpenFolder {
     /// permissions of the old one. Anything but a file is an error. Another hard link of the old
     /// file keeps the old bytes.
     pub fn replace(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
-        let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let mut folder = rustix::io::dup(&self.0)?;
-        for part in folders.split('/').filter(|part| !part.is_empty()) {
-            folder = make_folder(&folder, OsStr::new(part))?;
-        }
+        let (folder, name) = self.folder_for(path)?;
         let mode = match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
                 Some(Mode::from_raw_mode(stat.st_mode))
@@ -200,6 +192,16 @@ impl OpenFolder {
         written.inspect_err(|_: &io::Error| {
             let _ = rustix::fs::unlinkat(&folder, &new, AtFlags::empty());
         })
+    }
+
+    /// The folder for a file, created if it does not exist, and the name of the file in it.
+    fn folder_for<'p>(&self, path: &'p str) -> io::Result<(OwnedFd, &'p str)> {
+        let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let mut folder = rustix::io::dup(&self.0)?;
+        for part in folders.split('/').filter(|part| !part.is_empty()) {
+            folder = make_folder(&folder, OsStr::new(part))?;
+        }
+        Ok((folder, name))
     }
 
     /// Lets everyone who may read a file run it.

@@ -59,7 +59,7 @@ impl Store {
             .unwrap_or(&newest)
             .clone();
         if newest.damaged {
-            return Err(self.texts().not_compared(path, &newest));
+            return Err(self.texts.not_compared(path, &newest));
         }
         events.reverse();
         let mut text = Vec::new();
@@ -86,7 +86,7 @@ impl Store {
                     dropped = true;
                     continue;
                 }
-                Err(Gap::Mismatch) => return Err(self.texts().not_compared(path, event)),
+                Err(Gap::Mismatch) => return Err(self.texts.not_compared(path, event)),
             }
             if event.op == OpKind::Append {
                 // The append continued the last line, so that line has a new author.
@@ -105,7 +105,7 @@ impl Store {
             return Err(Gap::Dropped.of_newest(path));
         }
         if unsure || makers.contains(&UNKNOWN) {
-            return Err(self.texts().not_compared(path, &gap));
+            return Err(self.texts.not_compared(path, &gap));
         }
         let text = String::from_utf8_lossy(&text).into_owned();
         let lines = text.split_inclusive('\n').zip(&makers).enumerate();

@@ -38,7 +38,7 @@ impl Store {
             ));
         }
         guard_actor(&self.contract().guards, actor)?;
-        let held = self.journal().lock()?;
+        let held = self.journal.lock()?;
         let snapshot = self.snapshot()?;
         let seq = snapshot.tail.seq + 1;
         let mut record = snapshot.next_record(self, Kind::Note, Who::from(actor));
@@ -78,30 +78,29 @@ impl Store {
     }
 
     fn plan_purge(&self) -> Result<(Pruned, Bodies)> {
-        let end = self.journal().bound()?;
+        let end = self.journal.bound()?;
         let (mut file, mut bodies) = (PrunedFile::default(), Bodies::new());
-        self.journal()
-            .scan(Position::START, Some(end), &mut |seen| {
-                let Line::Record(record) = seen.line else {
-                    return;
+        self.journal.scan(Position::START, Some(end), &mut |seen| {
+            let Line::Record(record) = seen.line else {
+                return;
+            };
+            for (index, op) in record
+                .ops
+                .iter()
+                .enumerate()
+                .filter(|(_, op)| op.path == PLACE && has_text(&op.body))
+            {
+                file = PrunedFile {
+                    texts: file.texts + 1,
+                    bytes: file.bytes + op.body.size() as u64,
+                    up_to: record.seq,
                 };
-                for (index, op) in record
-                    .ops
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, op)| op.path == PLACE && has_text(&op.body))
-                {
-                    file = PrunedFile {
-                        texts: file.texts + 1,
-                        bytes: file.bytes + op.body.size() as u64,
-                        up_to: record.seq,
-                    };
-                    bodies
-                        .entry(seen.at)
-                        .or_insert_with(BTreeSet::new)
-                        .insert(index);
-                }
-            })?;
+                bodies
+                    .entry(seen.at)
+                    .or_insert_with(BTreeSet::new)
+                    .insert(index);
+            }
+        })?;
         let (texts, bytes) = (file.texts, file.bytes);
         let files = if texts == 0 {
             BTreeMap::new()

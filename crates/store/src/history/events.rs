@@ -4,7 +4,7 @@
 //! searches for the next older one, so that damage hides only itself. Each state also names the
 //! version it is based on, so a missing state in between is detected.
 
-use quipu_contract::{Class, ProjectPath};
+use quipu_contract::ProjectPath;
 use serde::Serialize;
 
 use crate::clock::parse_time;
@@ -12,7 +12,7 @@ use crate::error::{Result, StoreError};
 use crate::history::log::At;
 use crate::history::texts::Texts;
 use crate::index::file_index::FileHead;
-use crate::journal::body::{Body, Edit, Gap, compose};
+use crate::journal::body::{Edit, Gap, compose};
 use crate::journal::record::{Kind, OpKind, Record, RecordOp, Who};
 use crate::journal::segments::Position;
 use crate::store::Store;
@@ -35,11 +35,9 @@ pub struct PathEvent {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub damaged: bool,
     #[serde(skip)]
-    body: Body,
+    change: RecordOp,
     #[serde(skip)]
     place: Position,
-    #[serde(skip)]
-    base: Option<Version>,
 }
 
 impl PathEvent {
@@ -55,51 +53,42 @@ impl PathEvent {
             len: op.len,
             after_gap: false,
             damaged: false,
-            body: op.body.clone(),
+            change: op.clone(),
             place,
-            base: op.base.clone(),
         }
     }
 
     pub(crate) fn edit(&self) -> Edit<'_> {
-        Edit {
-            op: self.op,
-            base: self.base.as_ref(),
-            version: &self.version,
-            len: self.len,
-            body: &self.body,
-        }
+        self.change.edit()
     }
 
     /// The newest state of a file if its record cannot be read, from the file index.
-    fn unread(head: &FileHead) -> PathEvent {
+    fn unread(path: &ProjectPath, head: &FileHead) -> PathEvent {
+        let op = if head.gone {
+            OpKind::Remove
+        } else {
+            OpKind::Write
+        };
+        let class = head.class.as_str();
         PathEvent {
             seq: head.seq,
             at: String::new(),
             kind: Kind::Unknown,
-            who: Who {
-                kind: "unknown".into(),
-                ..Who::default()
-            },
+            who: Who::unknown(),
             why: None,
-            op: if head.gone {
-                OpKind::Remove
-            } else {
-                OpKind::Write
-            },
+            op,
             version: head.version.clone(),
             len: head.len,
             after_gap: true,
             damaged: true,
-            body: Body::default(),
+            change: RecordOp::new(op, path.as_str(), class, head.version.clone(), head.len),
             place: head.at,
-            base: None,
         }
     }
 
     /// Whether this state is based on `older`; without an older state, whether it has no base.
     fn rests_on(&self, older: Option<&PathEvent>) -> bool {
-        self.base.as_ref()
+        self.change.base.as_ref()
             == older
                 .filter(|older| older.op != OpKind::Remove)
                 .map(|older| &older.version)
@@ -115,35 +104,33 @@ impl Store {
     /// The states of a file after a record, newest first. The cost depends on these states, not on
     /// the file's whole history.
     pub fn events_since(&self, path: &ProjectPath, seq: u64) -> Result<Vec<PathEvent>> {
-        self.index().sound(|| {
-            self.adopt_edits(std::slice::from_ref(path))?;
-            let Some(head) = self.index().open()?.head(path.as_str())? else {
-                return Ok(Vec::new());
-            };
-            self.texts().events_from(path, &head, seq, usize::MAX)
-        })
+        self.events_among(path, seq, usize::MAX)
     }
 
     /// The newest states of a file, newest first. Reads no older record than necessary.
     pub fn newest_events(&self, path: &ProjectPath, most: usize) -> Result<Vec<PathEvent>> {
-        self.index().sound(|| {
+        // One more state shows whether something is missing in between.
+        let mut events = self.events_among(path, 0, most.saturating_add(1))?;
+        events.truncate(most);
+        Ok(events)
+    }
+
+    fn events_among(&self, path: &ProjectPath, after: u64, most: usize) -> Result<Vec<PathEvent>> {
+        self.index.sound(|| {
             self.adopt_edits(std::slice::from_ref(path))?;
-            let Some(head) = self.index().open()?.head(path.as_str())? else {
-                return Ok(Vec::new());
-            };
-            // One more state shows whether something is missing in between.
-            let mut events = self
-                .texts()
-                .events_from(path, &head, 0, most.saturating_add(1))?;
-            events.truncate(most);
-            Ok(events)
+            // Do not hold the index here: reading the states uses it as well.
+            let head = self.index.open()?.head(path.as_str())?;
+            match head {
+                Some(head) => self.texts.events_from(path, &head, after, most),
+                None => Ok(Vec::new()),
+            }
         })
     }
 
     /// The text of a file at a state, and that state.
     pub fn text_at(&self, path: &ProjectPath, at: &At) -> Result<(Vec<u8>, PathEvent)> {
         let events = self.events_until(path, at)?;
-        let text = self.texts().text_of(path, &events)?;
+        let text = self.texts.text_of(path, &events)?;
         Ok((
             text,
             events.into_iter().next().expect("the state asked for"),
@@ -183,7 +170,7 @@ impl Store {
             At::Seq(_) | At::Time(_) => looked_at.last().filter(|e| e.after_gap),
         };
         if let Some(gap) = gap.filter(|_| !exact) {
-            return Err(self.texts().not_compared(path, gap));
+            return Err(self.texts.not_compared(path, gap));
         }
         let Some(index) = found else {
             return Err(StoreError::not_found(
@@ -247,7 +234,7 @@ impl Texts {
                 }
                 Err(StoreError::Damaged { .. }) => {
                     if at == head.at && head.seq > after {
-                        events.push(PathEvent::unread(head));
+                        events.push(PathEvent::unread(path, head));
                     }
                     next = self.newest_before(path, at)?;
                 }
@@ -299,16 +286,7 @@ impl Texts {
             Err(Gap::Mismatch) => {}
         }
         let event = &events[0];
-        let head = FileHead {
-            class: Class::Free,
-            version: event.version.clone(),
-            len: event.len,
-            at: event.place,
-            seq: event.seq,
-            gone: false,
-            file_stat: None,
-            flag: None,
-        };
+        let head = FileHead::after(&event.change, event.place, event.seq);
         let gap = events.iter().find(|e| e.after_gap).unwrap_or(event);
         self.content_from_journal(path, &head)
             .map_err(|_| self.not_compared(path, gap))

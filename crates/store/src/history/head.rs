@@ -88,15 +88,15 @@ impl Store {
     /// The head of the journal, durable; none while the journal is empty.
     pub fn journal_head(&self) -> Result<Option<JournalHead>> {
         let tail = {
-            let _held = self.journal().lock()?;
+            let _held = self.journal.lock()?;
             let tail = self.snapshot()?.tail;
-            self.journal().sync_to(tail.at)?;
+            self.journal.sync_to(tail.at)?;
             tail
         };
         if tail.seq == 0 {
             return Ok(None);
         }
-        let first = self.journal().read_record(Position::START)?;
+        let first = self.journal.read_record(Position::START)?;
         let journal = first.hash[..JOURNAL_DIGITS].to_owned();
         Ok(Some(JournalHead {
             seq: tail.seq,
@@ -111,7 +111,7 @@ impl Store {
             found: vec![HeadFound::Missing; expected.len()],
             ..HeadsFound::default()
         };
-        self.journal()
+        self.journal
             .scan(Position::START, None, &mut |Seen { line, .. }| {
                 let Line::Record(record) = line else { return };
                 if file_index.journal.is_none() {

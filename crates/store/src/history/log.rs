@@ -69,17 +69,13 @@ pub struct LogEntry {
 
 impl LogEntry {
     fn damaged(seq: u64) -> LogEntry {
-        let who = Who {
-            kind: "unknown".into(),
-            ..Who::default()
-        };
         let (id, at) = (String::new(), String::new());
         LogEntry {
             seq,
             id,
             at,
             kind: Kind::Unknown,
-            who,
+            who: Who::unknown(),
             why: None,
             paths: Vec::new(),
             removed: Vec::new(),
@@ -173,7 +169,7 @@ impl Store {
         if most == 0 {
             return Ok(entries);
         }
-        self.journal()
+        self.journal
             .each_line_newest_first(RECENT_BYTES, &mut |_, line| {
                 if let Ok(record) = Record::decode(line) {
                     entries.push(LogEntry::from(&record));
@@ -187,15 +183,15 @@ impl Store {
     /// The number of the newest commit.
     pub fn newest_seq(&self) -> Result<u64> {
         let mut newest = 0;
-        self.journal()
+        self.journal
             .each_newest_first(1, &mut |_, record| newest = newest.max(record.seq))?;
         Ok(newest)
     }
 
     /// The newest commit of each file; zero if no commit changed it.
     pub fn newest_of(&self, paths: &[ProjectPath]) -> Result<Vec<u64>> {
-        let file_index = self.index().sound(|| {
-            self.index()
+        let file_index = self.index.sound(|| {
+            self.index
                 .open()?
                 .heads_of(paths.iter().map(ProjectPath::as_str))
         })?;
@@ -216,7 +212,7 @@ impl Store {
         self.settle()?;
         let (mut left, mut found) = (most, Vec::new());
         // A quote inside a JSON string is escaped, so this text can only be the field itself.
-        self.journal()
+        self.journal
             .each_line_newest_first(u64::MAX, &mut |_, line| {
                 if left == 0 || seq_of(line).is_some_and(|seq| seq <= after) {
                     return false;
@@ -259,7 +255,7 @@ impl Store {
         if most == 0 {
             return Ok(entries);
         }
-        self.journal()
+        self.journal
             .each_line_newest_first(u64::MAX, &mut |_, line| {
                 entries.push(match Record::decode(line) {
                     Ok(record) => LogEntry::from(&record),
@@ -288,7 +284,7 @@ impl Store {
             next: None,
         };
         let mut looked = 0;
-        self.journal()
+        self.journal
             .each_line_newest_first(u64::MAX, &mut |_, line| {
                 if before.is_some_and(|before| seq_of(line).is_some_and(|seq| seq >= before)) {
                     return true;
@@ -315,7 +311,7 @@ impl Store {
         let known = if self.is_read_only() {
             None
         } else {
-            self.journal().watermarks_now()?.tail()
+            self.journal.watermarks_now()?.tail()
         };
         known.map_or_else(|| self.newest_seq(), |tail| Ok(tail.seq))
     }

@@ -88,9 +88,9 @@ impl Store {
     ) -> Result<Pruned> {
         self.check_may_prune(actor)?;
         self.settle()?;
-        let held = self.journal().lock()?;
+        let held = self.journal.lock()?;
         let snapshot = self.snapshot()?;
-        self.journal().sync_to(snapshot.tail.at)?;
+        self.journal.sync_to(snapshot.tail.at)?;
         self.check_undamaged()?;
         let (pruned, bodies) = plan()?;
         if bodies.is_empty() {
@@ -111,7 +111,7 @@ impl Store {
         let segments: BTreeSet<u32> = bodies.keys().map(|at| at.segment).collect();
         for number in segments {
             // Under the lock, no other process compresses or prunes this segment.
-            let _held = self.journal().lock()?;
+            let _held = self.journal.lock()?;
             self.prune_segment(number, &bodies)?;
         }
         Ok(pruned)
@@ -129,7 +129,7 @@ impl Store {
     }
 
     fn check_undamaged(&self) -> Result<()> {
-        match self.unhealed(self.journal().bound()?)?.first() {
+        match self.unhealed(self.journal.bound()?)?.first() {
             Some(damage) => {
                 let what = format!(
                     "nothing is deleted while the journal is damaged: segment {}: {}",
@@ -142,11 +142,11 @@ impl Store {
     }
 
     fn plan_prune(&self, keep: Keep) -> Result<(Pruned, Bodies)> {
-        let end = self.journal().bound()?;
+        let end = self.journal.bound()?;
         let mut files: BTreeMap<String, Vec<Stored>> = BTreeMap::new();
         // `doctor` names damage by its bytes, so a segment with such damage is not rewritten.
         let mut unreadable = BTreeSet::new();
-        self.journal()
+        self.journal
             .scan(Position::START, Some(end), &mut |seen| match seen.line {
                 Line::Record(record) => {
                     for (path, stored) in Stored::of(&record, seen.at) {
@@ -190,7 +190,7 @@ impl Store {
             what: format!("cannot rewrite journal segment {number}"),
             source,
         };
-        let text = segment::read_whole(self.journal().folder(), number).map_err(failed)?;
+        let text = segment::read_whole(self.journal.folder(), number).map_err(failed)?;
         if !text.flaws.is_empty() {
             return Ok(());
         }
@@ -203,14 +203,9 @@ impl Store {
             let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
             blank_bodies(&mut rest[..length], ops);
         }
-        archive::replace(
-            &self.settings().disk,
-            self.journal().folder(),
-            number,
-            &bytes,
-        )
-        .map_err(failed)?;
-        self.journal().forget_read();
+        archive::replace(&self.settings.disk, self.journal.folder(), number, &bytes)
+            .map_err(failed)?;
+        self.journal.forget_read();
         Ok(())
     }
 }

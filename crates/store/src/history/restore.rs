@@ -21,15 +21,15 @@ impl Store {
     pub fn restoring(&self, change: Change, path: &ProjectPath, at: Option<&At>) -> Result<Change> {
         let head = {
             self.settle()?;
-            self.index()
-                .sound(|| self.index().open()?.head(path.as_str()))?
+            self.index
+                .sound(|| self.index.open()?.head(path.as_str()))?
         };
         let (bytes, older) = match (at, &head) {
             (Some(at), _) => (self.text_at(path, at)?.0, true),
             (None, Some(head)) if !head.gone => {
-                let newest = self.texts().content_from_journal(path, head)?;
+                let newest = self.texts.content_from_journal(path, head)?;
                 self.clear_stat(path, head, &newest)?;
-                match self.worktree().repaired(path, head)? {
+                match self.worktree.repaired(path, head)? {
                     Some(repaired) => (repaired, true),
                     None => (newest, false),
                 }
@@ -53,11 +53,11 @@ impl Store {
     /// A file with the recorded stat is not read. If this one has other content, clears the stat,
     /// so that it is compared from now on.
     fn clear_stat(&self, path: &ProjectPath, head: &FileHead, newest: &[u8]) -> Result<()> {
-        if let Ok(Some((bytes, file_stat))) = self.tree().read(path)
+        if let Ok(Some((bytes, file_stat))) = self.tree.read(path)
             && head.file_stat == Some(file_stat)
             && bytes != newest
         {
-            self.index()
+            self.index
                 .open()?
                 .set_stat(path.as_str(), &head.version, None)?;
         }
@@ -79,11 +79,11 @@ impl Store {
 
     /// Journals one copy of each file. Returns how many, and how many were removed from the folder.
     fn journal_some_copies(&self) -> Result<(usize, usize)> {
-        let names = self.copies().saved();
+        let names = self.copies.saved();
         if names.is_empty() {
             return Ok((0, 0));
         }
-        let held = self.journal().lock()?;
+        let held = self.journal.lock()?;
         let snapshot = self.snapshot()?;
         let (mut ops, mut taken): (Vec<RecordOp>, _) = (Vec::new(), Vec::new());
         for name in names {
@@ -119,7 +119,7 @@ impl Store {
         }
         let copies = paths.into_iter().map(|path| ConflictCopy { path, seq });
         let copies: Vec<ConflictCopy> = copies.collect();
-        self.copies().report(&copies);
+        self.copies.report(&copies);
         let removed = taken
             .iter()
             .filter(|name| std::fs::remove_file(name).is_ok());
@@ -129,7 +129,7 @@ impl Store {
     /// The conflict copies among the newest records, except those of files that were written since.
     pub fn edited_since_written(&self) -> Result<Vec<ConflictCopy>> {
         let mut found = Vec::new();
-        self.journal()
+        self.journal
             .each_line_newest_first(RECENT_BYTES, &mut |_, line| {
                 if memchr::memmem::find(line, b"\"conflict-copy\"").is_some()
                     && let Ok(record) = Record::decode(line)
@@ -145,7 +145,7 @@ impl Store {
         let mut listed = Vec::new();
         for kept in found.into_iter().rev() {
             if self
-                .index()
+                .index
                 .open()?
                 .head(&kept.path)?
                 .is_none_or(|head| head.seq < kept.seq)
@@ -159,7 +159,7 @@ impl Store {
     /// The bytes of a conflict copy, by the number of its record.
     pub fn conflict_copies_of(&self, seq: u64, path: &ProjectPath) -> Result<Option<Vec<u8>>> {
         let mut found = None;
-        self.journal()
+        self.journal
             .each_newest_first(usize::MAX, &mut |_, record| {
                 if record.seq == seq {
                     found = record

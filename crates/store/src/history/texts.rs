@@ -21,20 +21,12 @@ use crate::journal::segments::Position;
 use crate::version::Version;
 
 pub(crate) struct Texts {
-    pub(super) journal: Arc<Journal>,
-    tree: Arc<Tree>,
-    pub(super) index: Arc<Index>,
+    pub journal: Arc<Journal>,
+    pub tree: Arc<Tree>,
+    pub index: Arc<Index>,
 }
 
 impl Texts {
-    pub fn new(journal: Arc<Journal>, tree: Arc<Tree>, index: Arc<Index>) -> Texts {
-        Texts {
-            journal,
-            tree,
-            index,
-        }
-    }
-
     /// The text of a file: from the file itself if its stat is unchanged, otherwise from the
     /// journal.
     pub(crate) fn content(&self, path: &ProjectPath, head: &FileHead) -> Result<Vec<u8>> {

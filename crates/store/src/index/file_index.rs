@@ -113,6 +113,11 @@ impl Progress {
     }
 }
 
+/// The tables. The last one has a single row with the same name.
+const TABLES: [&str; 4] = [HEADS, KEYS, LEASES, PROGRESS];
+const HEADS: &str = "head";
+const KEYS: &str = "key";
+const LEASES: &str = "lease";
 const PROGRESS: &str = "progress";
 
 pub(crate) struct FileIndex {
@@ -141,11 +146,10 @@ impl FileIndex {
             .query_row("PRAGMA user_version", [], |row| row.get(0))?;
         if format != FORMAT {
             self.transaction(|index| {
-                for table in [index.heads(), index.keys(), index.lease_table()] {
-                    table.create()?;
+                for name in TABLES {
+                    index.table(name).create()?;
                 }
-                index.progress_table().create()?;
-                index.progress_table().put(PROGRESS, &Progress::start())?;
+                index.table(PROGRESS).put(PROGRESS, &Progress::start())?;
                 Ok(index.db.pragma_update(None, "user_version", FORMAT)?)
             })?;
         }
@@ -156,29 +160,13 @@ impl FileIndex {
         Table { db: &self.db, name }
     }
 
-    fn heads(&self) -> Table<'_> {
-        self.table("head")
-    }
-
-    fn keys(&self) -> Table<'_> {
-        self.table("key")
-    }
-
-    fn lease_table(&self) -> Table<'_> {
-        self.table("lease")
-    }
-
-    fn progress_table(&self) -> Table<'_> {
-        self.table("progress")
-    }
-
     /// Whether another file has the path of this database by now, or none.
     pub fn is_displaced(&self, path: &Path) -> bool {
         self.inode != inode(path)
     }
 
     pub fn progress(&self) -> Result<Progress> {
-        let found = self.progress_table().get(PROGRESS)?;
+        let found = self.table(PROGRESS).get(PROGRESS)?;
         Ok(found.unwrap_or_else(Progress::start))
     }
 
@@ -186,7 +174,7 @@ impl FileIndex {
         self.atomically(|| {
             let mut progress = self.progress()?;
             change(&mut progress);
-            self.progress_table().put(PROGRESS, &progress)
+            self.table(PROGRESS).put(PROGRESS, &progress)
         })
     }
 
@@ -242,18 +230,18 @@ impl FileIndex {
     }
 
     pub fn head(&self, path: &str) -> Result<Option<FileHead>> {
-        self.heads().get(path)
+        self.table(HEADS).get(path)
     }
 
     /// Whether the index has any file below a folder, deleted ones included.
     pub fn any_below(&self, folder: &str) -> Result<bool> {
         let folder = format!("{folder}/");
-        let first = self.heads().first_from(&folder)?;
+        let first = self.table(HEADS).first_from(&folder)?;
         Ok(first.is_some_and(|path| path.starts_with(&folder)))
     }
 
     pub fn put(&self, path: &str, head: &FileHead) -> Result<()> {
-        self.atomically(|| self.heads().put(path, head))
+        self.atomically(|| self.table(HEADS).put(path, head))
     }
 
     /// Changes the entry of a path, unless the file has another version by now.
@@ -266,7 +254,7 @@ impl FileIndex {
         self.atomically(|| match self.head(path)? {
             Some(mut head) if head.version == *version => {
                 change(&mut head);
-                self.heads().put(path, &head)
+                self.table(HEADS).put(path, &head)
             }
             _ => Ok(()),
         })
@@ -296,35 +284,35 @@ impl FileIndex {
 
     /// All files, including deleted ones, in order.
     pub fn all(&self) -> Result<Vec<(String, FileHead)>> {
-        self.heads().all()
+        self.table(HEADS).all()
     }
 
     pub fn key(&self, key: &str) -> Result<Option<Position>> {
-        self.keys().get(key)
+        self.table(KEYS).get(key)
     }
 
     /// Stores the position of the record with an idempotency key. The first one counts.
     pub fn put_key(&self, key: &str, at: Position) -> Result<()> {
         self.atomically(|| match self.key(key)? {
             Some(_) => Ok(()),
-            None => self.keys().put(key, &at),
+            None => self.table(KEYS).put(key, &at),
         })
     }
 
     pub fn leases(&self) -> Result<Vec<Lease>> {
-        let leases = self.lease_table().all()?;
+        let leases = self.table(LEASES).all()?;
         Ok(leases.into_iter().map(|(_, lease)| lease).collect())
     }
 
     pub fn put_lease(&self, lease: &Lease) -> Result<()> {
         self.atomically(|| {
-            self.lease_table().put(&lease.id, lease)?;
+            self.table(LEASES).put(&lease.id, lease)?;
             self.change_progress(|progress| progress.fence = progress.fence.max(lease.fence))
         })
     }
 
     pub fn drop_lease(&self, id: &str) -> Result<()> {
-        self.atomically(|| self.lease_table().remove(id))
+        self.atomically(|| self.table(LEASES).remove(id))
     }
 
     /// Stores the idempotency key and the leases of a record.
@@ -344,8 +332,9 @@ impl FileIndex {
     /// Forgets everything but how far the files are synced. Requires a transaction.
     pub fn clear(&self) -> Result<()> {
         let Progress { kept, boot, .. } = self.progress()?;
-        for table in [self.heads(), self.keys(), self.lease_table()] {
-            table.replace_all(std::iter::empty::<(&String, &())>())?;
+        for name in [HEADS, KEYS, LEASES] {
+            self.table(name)
+                .replace_all(std::iter::empty::<(&String, &())>())?;
         }
         self.change_progress(|progress| {
             *progress = Progress {
@@ -361,7 +350,7 @@ impl FileIndex {
         &self,
         heads: impl Iterator<Item = (&'h String, &'h FileHead)>,
     ) -> Result<()> {
-        self.heads().replace_all(heads)
+        self.table(HEADS).replace_all(heads)
     }
 }
 

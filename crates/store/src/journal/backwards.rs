@@ -80,17 +80,8 @@ impl Journal {
         let least = bound.offset.saturating_sub(most);
         while end > least {
             let from = end.saturating_sub(piece).max(least);
-            let start = Position {
-                offset: from,
-                ..bound
-            };
-            let bytes = match self.read_between(
-                start,
-                Position {
-                    offset: end,
-                    ..bound
-                },
-            ) {
+            let start = bound.at(from);
+            let bytes = match self.read_between(start, bound.at(end)) {
                 Ok(bytes) => bytes,
                 // It is shorter than recorded, or compressed: visit what there is.
                 Err(StoreError::Io { .. } | StoreError::Damaged { .. }) => {
@@ -119,10 +110,7 @@ fn visit_lines(
     from: u64,
     visit: &mut dyn FnMut(Position, &[u8]) -> bool,
 ) -> Visited {
-    let start = Position {
-        segment,
-        offset: from,
-    };
+    let start = Position::start_of(segment).at(from);
     let bytes = &bytes[usize::try_from(from).unwrap_or(0).min(bytes.len())..];
     visit_from(start, bytes, visit)
 }
@@ -144,10 +132,7 @@ fn visit_from(
             None if start.offset == 0 => 0,
             None => break,
         };
-        let at = Position {
-            offset: start.offset + begin as u64,
-            ..start
-        };
+        let at = start.at(start.offset + begin as u64);
         if !visit(at, &bytes[begin..end]) {
             return Visited::Enough;
         }

@@ -3,6 +3,8 @@
 //! A body can also be dropped by retention. `delta.rs` decides when a difference is stored;
 //! `compose` rebuilds a text from its operations.
 
+use std::borrow::Cow;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use quipu_contract::ProjectPath;
@@ -35,18 +37,11 @@ pub enum Body {
 }
 
 /// The JSON form of bodies that are not a text.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Tagged {
+enum Tagged<'b> {
     Base64(String),
-    Splice(Vec<Cut>),
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "lowercase")]
-enum TaggedRef<'b> {
-    Base64(String),
-    Splice(&'b [Cut]),
+    Splice(Cow<'b, [Cut]>),
 }
 
 impl Body {
@@ -80,9 +75,9 @@ impl Body {
             Body::None | Body::Dropped => serde_json::to_writer(line, &()),
             Body::Text(text) => serde_json::to_writer(line, text),
             Body::Binary(bytes) => {
-                serde_json::to_writer(line, &TaggedRef::Base64(STANDARD.encode(bytes)))
+                serde_json::to_writer(line, &Tagged::Base64(STANDARD.encode(bytes)))
             }
-            Body::Splice { cuts, .. } => serde_json::to_writer(line, &TaggedRef::Splice(cuts)),
+            Body::Splice { cuts, .. } => serde_json::to_writer(line, &Tagged::Splice(cuts.into())),
         };
         written.expect("a body has only strings and numbers");
     }
@@ -97,7 +92,10 @@ impl Body {
         }
         Some(match serde_json::from_str(raw).ok()? {
             Tagged::Base64(coded) => Body::Binary(STANDARD.decode(coded).ok()?),
-            Tagged::Splice(cuts) => Body::Splice { cuts, whole: None },
+            Tagged::Splice(cuts) => Body::Splice {
+                cuts: cuts.into_owned(),
+                whole: None,
+            },
         })
     }
 }

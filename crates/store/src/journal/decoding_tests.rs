@@ -129,7 +129,7 @@ fn any_version_is_put_together_from_a_bounded_part_of_the_journal() {
     }
     store.settle().unwrap();
     let head = store
-        .index()
+        .index
         .open()
         .unwrap()
         .head("pile/a.md")
@@ -138,7 +138,7 @@ fn any_version_is_put_together_from_a_bounded_part_of_the_journal() {
     let read = decoded(|| {
         assert_eq!(
             store
-                .texts()
+                .texts
                 .plain_content(&path("pile/a.md"), &head)
                 .unwrap(),
             text(299).into_bytes()

@@ -48,7 +48,7 @@ impl Journal {
         Journal {
             segments: Segments::new(folder, settings.disk.clone(), segment_bytes),
             append_lock: settings.lock("append.lock"),
-            sync_lock: settings.lock("sync.lock").unhurried(),
+            sync_lock: settings.lock("sync.lock"),
             watermarks: Mutex::new(None),
             settings,
         }

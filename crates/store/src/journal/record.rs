@@ -104,8 +104,17 @@ impl Eq for Who {}
 
 impl Who {
     pub fn external() -> Who {
+        Who::of_kind("external")
+    }
+
+    /// The author of a record that cannot be read.
+    pub(crate) fn unknown() -> Who {
+        Who::of_kind("unknown")
+    }
+
+    fn of_kind(kind: &str) -> Who {
         Who {
-            kind: "external".into(),
+            kind: kind.into(),
             ..Who::default()
         }
     }

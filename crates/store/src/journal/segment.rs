@@ -5,7 +5,7 @@
 //! length. Closed segments have no fill; old ones are compressed (`archive.rs`).
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -190,28 +190,6 @@ pub(crate) fn read_whole(folder: &Path, number: u32) -> io::Result<Text> {
             flaws: Vec::new(),
         }),
     }
-}
-
-/// The bytes of a segment from an offset on, compressed or not.
-pub(crate) fn read_rest(folder: &Path, number: u32, offset: u64) -> io::Result<Vec<u8>> {
-    let mut rest = Vec::new();
-    match open_regular(&Segment::path(folder, number)) {
-        Ok(mut file) => {
-            file.seek(SeekFrom::Start(offset))?;
-            file.read_to_end(&mut rest)?;
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let text = archive::read(&Segment::compressed_path(folder, number))?;
-            rest.extend_from_slice(
-                usize::try_from(offset)
-                    .ok()
-                    .and_then(|offset| text.bytes.get(offset..))
-                    .unwrap_or_default(),
-            );
-        }
-        Err(error) => return Err(error),
-    }
-    Ok(rest)
 }
 
 /// The numbers of all segments, oldest first.

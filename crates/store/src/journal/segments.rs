@@ -32,6 +32,20 @@ impl Position {
         Position { segment, offset: 0 }
     }
 
+    /// Another place in the same segment.
+    pub const fn at(self, offset: u64) -> Position {
+        Position { offset, ..self }
+    }
+
+    /// Where a range that begins here begins in a segment.
+    fn start_in(self, segment: u32) -> u64 {
+        if segment == self.segment {
+            self.offset
+        } else {
+            0
+        }
+    }
+
     pub fn parse(text: &str) -> Option<Position> {
         let (segment, offset) = text.split_once(':')?;
         Some(Position {
@@ -171,7 +185,7 @@ impl Segments {
     ) -> Result<T> {
         let mut cache = locked(&self.cache);
         let run = |segment: &mut Segment| {
-            work(segment).map_err(StoreError::io_at(|| format!("journal segment {number}")))
+            work(segment).map_err(StoreError::io(format!("journal segment {number}")))
         };
         match &mut cache.growing {
             Some(segment) if segment.number == number => run(segment),
@@ -205,13 +219,7 @@ impl Segments {
             locked(&self.cache).growing = Some(made);
         }
         self.with_growing(at.segment, |s| s.write(&self.disk, at.offset, line))?;
-        Ok((
-            at,
-            Position {
-                segment: at.segment,
-                offset: at.offset + line.len() as u64,
-            },
-        ))
+        Ok((at, at.at(at.offset + line.len() as u64)))
     }
 
     /// Hands a segment to the disk. The handle stays open: the disk reports an error once to
@@ -228,11 +236,7 @@ impl Segments {
     /// it could not write as written; only what is written again is tried again.
     pub fn rewrite(&self, from: Position, to: Position) -> Result<()> {
         for number in from.segment..=to.segment {
-            let start = if number == from.segment {
-                from.offset
-            } else {
-                0
-            };
+            let start = from.start_in(number);
             let opened = Segment::open(&self.folder, number)
                 .map_err(StoreError::io(format!("journal segment {number}")))?;
             let end = if number == to.segment {
@@ -300,13 +304,7 @@ impl Segments {
     pub fn line_ends_at(&self, end: Position) -> bool {
         end.offset < 2
             || self
-                .read_between(
-                    Position {
-                        offset: end.offset - 2,
-                        ..end
-                    },
-                    end,
-                )
+                .read_between(end.at(end.offset - 2), end)
                 .is_ok_and(|last| last[0] != b'\n' && last[1] == b'\n')
     }
 
@@ -316,16 +314,7 @@ impl Segments {
         let mut window = 4096;
         loop {
             let from = last.saturating_sub(window);
-            let bytes = self.read_between(
-                Position {
-                    offset: from,
-                    ..end
-                },
-                Position {
-                    offset: last,
-                    ..end
-                },
-            )?;
+            let bytes = self.read_between(end.at(from), end.at(last))?;
             match memchr::memrchr(b'\n', &bytes) {
                 Some(newline) => return Ok(bytes[newline + 1..].to_vec()),
                 None if from == 0 => return Ok(bytes),
@@ -376,18 +365,17 @@ impl Segments {
         }
         let mut bytes = Vec::new();
         for number in from.segment..=to.segment {
-            let start = if number == from.segment {
-                from.offset
-            } else {
-                0
-            };
+            let start = from.start_in(number);
             if number == to.segment {
                 if start < to.offset {
                     bytes.extend(self.with_growing(number, |s| s.read_range(start, to.offset))?);
                 }
             } else {
-                match segment::read_rest(&self.folder, number, start) {
-                    Ok(rest) => bytes.extend(trim_fill(&rest)),
+                match segment::read_whole(&self.folder, number) {
+                    Ok(text) => {
+                        let start = usize::try_from(start).unwrap_or(usize::MAX);
+                        bytes.extend(trim_fill(text.bytes.get(start..).unwrap_or_default()));
+                    }
                     // Its records are lost: `verify` says so.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => return Err(in_segment(number, error)),
@@ -477,12 +465,8 @@ impl Segments {
                         let end = usize::try_from(last.offset).unwrap_or(usize::MAX);
                         text.bytes.truncate(end);
                     }
-                    let start = if number == from.segment {
-                        from.offset
-                    } else {
-                        0
-                    };
-                    scan_segment(number, text, start, visit);
+                    let start = Position::start_of(number).at(from.start_in(number));
+                    scan_segment(start, text, visit);
                 }
                 Err(what) => visit(Seen::flaw(Position::start_of(number), 0, what)),
             }
@@ -532,30 +516,22 @@ fn line_at(segment: &[u8], at: Position) -> Vec<u8> {
     rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())].to_vec()
 }
 
-/// Visits the lines of one segment from an offset on, and its flaws at their places.
+/// Visits the lines of one segment from a place on, and its flaws at their places.
 fn scan_segment(
-    segment: u32,
+    start: Position,
     archive::Text { bytes, flaws }: archive::Text,
-    start: u64,
     visit: &mut dyn FnMut(Seen),
 ) {
     let bytes = trim_fill(&bytes);
-    let mut offset = usize::try_from(start)
+    let mut offset = usize::try_from(start.offset)
         .unwrap_or(usize::MAX)
         .min(bytes.len());
     let mut number = memchr::memchr_iter(b'\n', &bytes[..offset]).count();
     let mut flaws = flaws.into_iter().peekable();
-    let at = |offset: usize| Position {
-        segment,
-        offset: offset as u64,
-    };
+    let at = |offset: usize| start.at(offset as u64);
     loop {
         while let Some((flawed, what)) = flaws.next_if(|(flawed, _)| *flawed <= offset as u64) {
-            let at = Position {
-                segment,
-                offset: flawed,
-            };
-            visit(Seen::flaw(at, number + 1, what));
+            visit(Seen::flaw(start.at(flawed), number + 1, what));
         }
         if offset >= bytes.len() {
             break;

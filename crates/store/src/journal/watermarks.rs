@@ -116,10 +116,10 @@ impl Watermarks {
         let line = |index: usize| self.parse(&buffer[index * LINE..(index + 1) * LINE]);
         let known = Known {
             tail: line(TAIL).and_then(parse_tail),
-            synced: line(SYNCED).and_then(parse_position),
+            synced: line(SYNCED).and_then(Position::parse),
             doubt: line(DOUBT) == Some("doubt"),
-            applied: line(APPLIED).and_then(parse_position),
-            begun: line(BEGUN).and_then(parse_position),
+            applied: line(APPLIED).and_then(Position::parse),
+            begun: line(BEGUN).and_then(Position::parse),
         };
         self.note_tail(known.tail);
         known
@@ -153,7 +153,7 @@ impl Watermarks {
             wall_us,
             hash,
         } = tail;
-        let body = format!("{} {} {seq} {wall_us} {hash}", at.segment, at.offset);
+        let body = format!("{at} {seq} {wall_us} {hash}");
         self.write(TAIL, &body)?;
         self.note_tail(Some(*tail));
         Ok(())
@@ -179,7 +179,7 @@ impl Watermarks {
     }
 
     fn write_position(&self, index: usize, at: Position) -> Result<()> {
-        self.write(index, &format!("{} {}", at.segment, at.offset))
+        self.write(index, &at.text())
     }
 
     /// Clears all lines, so that the next snapshot finds the end in the journal itself.
@@ -211,22 +211,12 @@ impl Watermarks {
 }
 
 fn parse_tail(line: &str) -> Option<Tail> {
-    let mut fields = line.splitn(3, ' ');
-    let at = parse_position(&[fields.next()?, fields.next()?].join(" "))?;
-    let mut fields = fields.next()?.split(' ');
+    let mut fields = line.split(' ');
     Some(Tail {
-        at,
+        at: Position::parse(fields.next()?)?,
         seq: fields.next()?.parse().ok()?,
         wall_us: fields.next()?.parse().ok()?,
         hash: parse_hash(fields.next()?),
-    })
-}
-
-fn parse_position(text: &str) -> Option<Position> {
-    let (segment, offset) = text.split_once(' ')?;
-    Some(Position {
-        segment: segment.parse().ok()?,
-        offset: offset.parse().ok()?,
     })
 }
 

@@ -5,7 +5,7 @@
 
 use quipu_contract::{Actor, HOST_FILES, Pattern, ProjectPath};
 
-use crate::clock::{Instant, render_time};
+use crate::clock::render_time;
 use crate::error::{Result, StoreError};
 use crate::journal::lease::{Lease, LeaseToken};
 use crate::journal::record::{Kind, LeaseEvent, Record, Who};
@@ -21,12 +21,9 @@ impl Store {
     /// The leases that still hold.
     pub fn leases(&self) -> Result<Vec<Lease>> {
         self.settle()?;
-        let (now, boot) = (self.replica().lease_now(), &self.settings().boot);
-        let all = self.index().sound(|| self.index().open()?.leases())?;
-        Ok(all
-            .into_iter()
-            .filter(|l| !l.is_session() && !l.is_over(now, boot))
-            .collect())
+        let mut all = self.index.sound(|| self.index.open()?.leases())?;
+        all.retain(|lease| !lease.is_session());
+        Ok(self.held(&all))
     }
 
     /// Takes a lease on paths that no one else holds.
@@ -44,7 +41,7 @@ impl Store {
         seconds: u64,
     ) -> Result<Lease> {
         let patterns = self.check_leasable(actor, paths)?;
-        self.lease_event(actor, |leases, fence, now, boot| {
+        self.lease_event(actor, |leases, fence| {
             if let Some(held) = leases.iter().find(|l| {
                 l.paths.iter().any(|p| {
                     Pattern::parse(p).is_ok_and(|p| patterns.iter().any(|q| q.overlaps(&p)))
@@ -54,15 +51,7 @@ impl Store {
                     what: held_by(held),
                 });
             }
-            Ok(event(
-                "take",
-                id,
-                &spelled(&patterns),
-                fence + 1,
-                seconds,
-                now,
-                boot,
-            ))
+            Ok(self.event("take", id, &spelled(&patterns), fence + 1, seconds))
         })
     }
 
@@ -180,23 +169,15 @@ impl Store {
     /// Makes a lease last longer. A lease that is over is gone: someone else may have written
     /// since.
     pub fn renew_lease(&self, actor: &Actor, token: &LeaseToken, seconds: u64) -> Result<Lease> {
-        self.lease_event(actor, |leases, _, now, boot| {
+        self.lease_event(actor, |leases, _| {
             let lease = current(leases, token, actor)?;
-            Ok(event(
-                "renew",
-                &lease.id,
-                &lease.paths,
-                lease.fence,
-                seconds,
-                now,
-                boot,
-            ))
+            Ok(self.event("renew", &lease.id, &lease.paths, lease.fence, seconds))
         })
     }
 
     /// Ends a lease. A person may end anyone's, by its id alone.
     pub fn release_lease(&self, actor: &Actor, id: &str, fence: Option<u64>) -> Result<Lease> {
-        self.lease_event(actor, |leases, _, now, boot| {
+        self.lease_event(actor, |leases, _| {
             let lease = leases
                 .iter()
                 .find(|l| l.id == id && !l.is_session())
@@ -212,22 +193,44 @@ impl Store {
                     });
                 }
             }
-            Ok(event(
-                "release",
-                &lease.id,
-                &lease.paths,
-                lease.fence,
-                0,
-                now,
-                boot,
-            ))
+            Ok(self.event("release", &lease.id, &lease.paths, lease.fence, 0))
         })
+    }
+
+    /// Those leases that are not over.
+    fn held(&self, leases: &[Lease]) -> Vec<Lease> {
+        let (now, boot) = (self.replica.lease_now(), &self.settings.boot);
+        let held = leases.iter().filter(|lease| !lease.is_over(now, boot));
+        held.cloned().collect()
+    }
+
+    /// An event of a lease that lasts for some seconds from now on.
+    pub(crate) fn event(
+        &self,
+        act: &str,
+        id: &str,
+        paths: &[String],
+        fence: u64,
+        seconds: u64,
+    ) -> LeaseEvent {
+        let now = self.replica.lease_now();
+        let length = i64::try_from(seconds.min(LONGEST_SECONDS) * 1_000_000).unwrap_or(0);
+        LeaseEvent {
+            act: act.into(),
+            id: id.into(),
+            paths: paths.to_vec(),
+            fence,
+            until: render_time(now.wall_us + length),
+            boot: self.settings.boot.clone(),
+            boot_until_us: now.boot_us + length,
+            length_us: length,
+        }
     }
 
     pub(crate) fn lease_event(
         &self,
         actor: &Actor,
-        decide: impl Fn(&[Lease], u64, Instant, &str) -> Result<LeaseEvent>,
+        decide: impl Fn(&[Lease], u64) -> Result<LeaseEvent>,
     ) -> Result<Lease> {
         self.lease_event_with(actor, None, decide)
     }
@@ -237,19 +240,18 @@ impl Store {
         &self,
         actor: &Actor,
         note: Option<&serde_json::Value>,
-        decide: impl Fn(&[Lease], u64, Instant, &str) -> Result<LeaseEvent>,
+        decide: impl Fn(&[Lease], u64) -> Result<LeaseEvent>,
     ) -> Result<Lease> {
         guard_actor(&self.contract().guards, actor)?;
         for fresh in [false, true] {
-            let (held, snapshot, all, fence) = self.index().sound(|| {
-                let held = self.journal().lock()?;
+            let (held, snapshot, all, fence) = self.index.sound(|| {
+                let held = self.journal.lock()?;
                 let snapshot = self.snapshot()?;
                 let (all, fence) = snapshot.leases(self)?;
                 Ok((held, snapshot, all, fence))
             })?;
-            let (now, boot) = (self.replica().lease_now(), &self.settings().boot);
-            let leases: Vec<Lease> = all.into_iter().filter(|l| !l.is_over(now, boot)).collect();
-            let event = match (decide(&leases, fence, now, boot), self.commit_log()) {
+            let leases = self.held(&all);
+            let event = match (decide(&leases, fence), self.commit_log()) {
                 (Ok(event), _) => event,
                 // This copy's list of leases may be old.
                 (Err(error), Some(commit_log)) if !fresh => {
@@ -298,52 +300,29 @@ impl Store {
         actor: &Actor,
         token: &LeaseToken,
     ) -> Result<()> {
-        let (now, boot) = (self.replica().lease_now(), &self.settings().boot);
-        let held: Vec<Lease> = leases
-            .iter()
-            .filter(|l| !l.is_over(now, boot))
-            .cloned()
-            .collect();
-        current(&held, token, actor).map(|_| ())
+        current(&self.held(leases), token, actor).map(|_| ())
     }
 
     /// Refuses a change of a path that another actor has leased.
-    pub fn check_lease_of(&self, actor: &Actor, path: &ProjectPath) -> Result<()> {
-        self.check_lease(&self.leases()?, actor, path, None)
+    pub fn check_lease_of(&self, path: &ProjectPath) -> Result<()> {
+        self.check_lease(&self.leases()?, path, None)
     }
 
-    /// Whether an actor's change of a path agrees with the leases.
+    /// Whether a change of a path agrees with the leases. The token was checked before.
     pub(crate) fn check_lease(
         &self,
         leases: &[Lease],
-        actor: &Actor,
         path: &ProjectPath,
         token: Option<&LeaseToken>,
     ) -> Result<()> {
-        let (now, boot) = (self.replica().lease_now(), &self.settings().boot);
-        let mine = match token {
-            Some(token) => Some(current(
-                &leases
-                    .iter()
-                    .filter(|l| !l.is_over(now, boot))
-                    .cloned()
-                    .collect::<Vec<_>>(),
-                token,
-                actor,
-            )?),
-            None => None,
-        };
-        for lease in leases
-            .iter()
-            .filter(|l| !l.is_over(now, boot) && l.covers(path))
-        {
+        for lease in self.held(leases).iter().filter(|l| l.covers(path)) {
             // A later number for the same paths was given because this lease had ended by the
             // commit log's clock.
             let overtaken = self.commit_log().is_some()
                 && leases
                     .iter()
                     .any(|l| l.fence > lease.fence && l.overlaps(lease));
-            if !overtaken && mine.as_ref().is_none_or(|m| m.id != lease.id) {
+            if !overtaken && token.is_none_or(|token| token.id != lease.id) {
                 return Err(StoreError::LeaseLost {
                     what: format!("`{path}` is leased: {}", held_by(lease)),
                 });
@@ -392,26 +371,4 @@ fn held_by(lease: &Lease) -> String {
         lease.until,
         lease.id
     )
-}
-
-pub(crate) fn event(
-    act: &str,
-    id: &str,
-    paths: &[String],
-    fence: u64,
-    seconds: u64,
-    now: Instant,
-    boot: &str,
-) -> LeaseEvent {
-    let length = i64::try_from(seconds.min(LONGEST_SECONDS) * 1_000_000).unwrap_or(0);
-    LeaseEvent {
-        act: act.into(),
-        id: id.into(),
-        paths: paths.to_vec(),
-        fence,
-        until: render_time(now.wall_us + length),
-        boot: boot.into(),
-        boot_until_us: now.boot_us + length,
-        length_us: length,
-    }
 }

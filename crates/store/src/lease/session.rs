@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::error::{Result, StoreError};
 use crate::journal::lease::Lease;
 use crate::journal::record::{LeaseEvent, Who};
-use crate::lease::leases::event;
 use crate::store::Store;
 
 /// A session that has begun and not ended.
@@ -23,6 +22,18 @@ pub struct OpenSession {
     pub seq: u64,
     /// It has exceeded the limit of a session: its agent is considered dead.
     pub over: bool,
+}
+
+impl OpenSession {
+    fn of(lease: Lease, over: bool) -> OpenSession {
+        OpenSession {
+            id: lease.id,
+            who: lease.holder,
+            since: lease.since,
+            seq: lease.seq,
+            over,
+        }
+    }
 }
 
 /// The session id of a host's conversation: the same for every call from it.
@@ -52,22 +63,16 @@ impl Store {
         seconds: u64,
         note: Option<&serde_json::Value>,
     ) -> Result<OpenSession> {
-        let begun = self.lease_event_with(actor, note, |leases, fence, now, boot| {
+        let begun = self.lease_event_with(actor, note, |leases, fence| {
             match leases.iter().find(|l| l.id == id) {
                 Some(_) => Err(StoreError::LeaseLost {
                     what: format!("session `{id}` is already open"),
                 }),
-                None => Ok(event("take", id, &[], fence, seconds, now, boot)),
+                None => Ok(self.event("take", id, &[], fence, seconds)),
             }
         });
         match begun {
-            Ok(lease) => Ok(OpenSession {
-                id: lease.id,
-                who: lease.holder,
-                since: lease.since,
-                seq: lease.seq,
-                over: false,
-            }),
+            Ok(lease) => Ok(OpenSession::of(lease, false)),
             Err(error) => match self.sessions()?.into_iter().find(|s| s.id == id && !s.over) {
                 Some(open) => Ok(open),
                 None => Err(error),
@@ -78,17 +83,11 @@ impl Store {
     /// The sessions that have not ended, oldest first.
     pub fn sessions(&self) -> Result<Vec<OpenSession>> {
         self.settle()?;
-        let (now, boot) = (self.replica().lease_now(), &self.settings().boot);
-        let all = self.index().sound(|| self.index().open()?.leases())?;
+        let (now, boot) = (self.replica.lease_now(), &self.settings.boot);
+        let all = self.index.sound(|| self.index.open()?.leases())?;
         let open = |lease: Lease| {
             let over = lease.is_over(now, boot);
-            OpenSession {
-                over,
-                id: lease.id,
-                who: lease.holder,
-                since: lease.since,
-                seq: lease.seq,
-            }
+            OpenSession::of(lease, over)
         };
         let mut sessions: Vec<OpenSession> = all
             .into_iter()
@@ -101,9 +100,9 @@ impl Store {
 
     /// Ends a session without a commit, after its work was taken over.
     pub fn end_session(&self, actor: &Actor, id: &str) -> Result<()> {
-        let end = |leases: &[Lease], _: u64, now, boot: &str| {
+        let end = |leases: &[Lease], _: u64| {
             let fence = leases.iter().find(|l| l.id == id).map_or(0, |l| l.fence);
-            Ok(event("release", id, &[], fence, 0, now, boot))
+            Ok(self.event("release", id, &[], fence, 0))
         };
         self.lease_event(actor, end).map(|_| ())
     }
@@ -125,14 +124,6 @@ impl Store {
                 "quipu start     (opens a session of your own)",
             ));
         }
-        Ok(Some(event(
-            "release",
-            id,
-            &[],
-            lease.fence,
-            0,
-            self.replica().lease_now(),
-            &self.settings().boot,
-        )))
+        Ok(Some(self.event("release", id, &[], lease.fence, 0)))
     }
 }

@@ -85,7 +85,7 @@ impl Store {
             process: std::process::id(),
             agent: agent.map(str::to_owned),
             jobs,
-            since: render_second(self.settings().now().wall_us),
+            since: render_second(self.settings.now().wall_us),
             claims: Vec::new(),
         };
         let registration = WorkerRegistration {
@@ -135,12 +135,10 @@ impl Store {
                 .and_then(|m| m.modified())
                 .ok()
                 .and_then(|at| jiff::Timestamp::try_from(at).ok());
-            let written = written.map_or(
-                self.settings().now().wall_us,
-                jiff::Timestamp::as_microsecond,
-            );
+            let written =
+                written.map_or(self.settings.now().wall_us, jiff::Timestamp::as_microsecond);
             let seen = render_second(if alive {
-                self.settings().now().wall_us
+                self.settings.now().wall_us
             } else {
                 written
             });
@@ -154,7 +152,7 @@ impl Store {
     }
 
     fn registered_elsewhere(&self, rows: &[WorkerReport]) -> Vec<RegisteredWorker> {
-        let now = self.replica().lease_now().wall_us;
+        let now = self.replica.lease_now().wall_us;
         let registered = |report: &WorkerReport| {
             let worker: Worker = serde_json::from_value(report.says.clone())
                 .ok()
@@ -195,7 +193,7 @@ impl WorkerRegistration<'_> {
     /// Registers a claim with the id of its lease, before the lease is taken.
     pub fn claim(&self, step: &str, unit: Option<&str>) -> Result<String> {
         let lease = crate::ident::short_id();
-        let since = render_second(self.store.settings().now().wall_us);
+        let since = render_second(self.store.settings.now().wall_us);
         let claim = Claim {
             lease: lease.clone(),
             step: step.to_owned(),

@@ -23,11 +23,11 @@ impl Store {
     /// Journals each file that the journal can no longer rebuild: the proven text, or the file as
     /// it is on disk if nothing proves its text. Returns a description of each repair.
     pub(crate) fn heal(&self) -> Result<Vec<String>> {
-        self.index().sound(|| self.heal_once())
+        self.index.sound(|| self.heal_once())
     }
 
     fn heal_once(&self) -> Result<Vec<String>> {
-        let held = self.journal().lock()?;
+        let held = self.journal.lock()?;
         let snapshot = self.snapshot()?;
         // In a working copy the damage is local, but the log is shared.
         let damages = if self.commit_log().is_none() {
@@ -43,7 +43,7 @@ impl Store {
         record.why =
             Some("the journal's copy is damaged; this is the text of the file on disk".into());
         let mut healed = Vec::new();
-        let heads = self.index().open()?.all()?;
+        let heads = self.index.open()?.all()?;
         for (text, head) in heads.into_iter().filter(|(_, head)| !head.gone) {
             if let Ok(path) = ProjectPath::parse(&text)
                 && let Some((op, how)) = self.healing_op(&snapshot, &path, head)?
@@ -86,12 +86,12 @@ impl Store {
     ) -> Result<Option<(RecordOp, &'static str)>> {
         let (newer, pending) = snapshot.head(self, path)?;
         let head = newer.unwrap_or(head);
-        let plain = self.texts().plain_content(path, &head);
+        let plain = self.texts.plain_content(path, &head);
         if pending || !matches!(plain, Err(StoreError::Damaged { .. })) {
             return Ok(None);
         }
-        let proven = self.texts().content_from_journal(path, &head);
-        let (bytes, how) = match (proven, self.tree().read(path)) {
+        let proven = self.texts.content_from_journal(path, &head);
+        let (bytes, how) = match (proven, self.tree.read(path)) {
             (Ok(bytes), _) => (Some(bytes), "and the file matched its checksum"),
             (Err(_), Ok(Some((bytes, file_stat)))) if head.file_stat == Some(file_stat) => (
                 Some(bytes),
@@ -127,7 +127,7 @@ impl Store {
         let mut damages: BTreeMap<String, Damage> = BTreeMap::new();
         let (mut chain, mut texts, mut healed) =
             (Chain::new(), MissingTexts::default(), BTreeSet::new());
-        self.journal()
+        self.journal
             .scan(Position::START, Some(end), &mut |seen| match seen.line {
                 Line::Damaged(damage) => {
                     chain.is_cut = true;

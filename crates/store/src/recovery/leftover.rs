@@ -36,21 +36,21 @@ impl Store {
             return Ok(rescued);
         }
         {
-            let _held = self.applier().lock()?;
+            let _held = self.applier.lock()?;
             for entry in self.leftovers()? {
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let io = || format!("cannot rescue `.quipu/tmp/{name}`");
                 let edit = match self.edit_in(&entry) {
                     // Skip a leftover that may not be read or changed: `verify` lists it.
                     Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => continue,
-                    other => other.map_err(StoreError::io_at(io))?,
+                    other => other.map_err(StoreError::io(io()))?,
                 };
                 if let Some((path, bytes)) = &edit {
-                    self.copies()
+                    self.copies
                         .keep_conflict_copy(path, bytes)
-                        .map_err(StoreError::io_at(io))?;
+                        .map_err(StoreError::io(io()))?;
                 }
-                std::fs::remove_file(entry.path()).map_err(StoreError::io_at(io))?;
+                std::fs::remove_file(entry.path()).map_err(StoreError::io(io()))?;
                 rescued.push(Rescued {
                     name,
                     edit_of: edit.map(|(path, _)| path.to_string()),
@@ -128,15 +128,15 @@ impl Store {
     /// Whether the journal holds these bytes as a version of a file, or as the beginning of the
     /// newest one.
     fn holds(&self, path: &ProjectPath, bytes: &[u8]) -> Result<bool> {
-        let Some(head) = self.index().open()?.head(path.as_str())? else {
+        let Some(head) = self.index.open()?.head(path.as_str())? else {
             return Ok(false);
         };
-        if self.texts().was_version(path, &head, bytes)? {
+        if self.texts.was_version(path, &head, bytes)? {
             return Ok(true);
         }
         Ok(!head.gone
             && self
-                .texts()
+                .texts
                 .content_from_journal(path, &head)?
                 .starts_with(bytes))
     }
@@ -145,7 +145,7 @@ impl Store {
     fn holds_somewhere(&self, bytes: &[u8]) -> Result<bool> {
         let version = Version::of(bytes);
         let mut held = false;
-        self.journal()
+        self.journal
             .each_newest_first(usize::MAX, &mut |_, record| {
                 held |= record.ops.iter().any(|op| op.version == version)
             })?;

@@ -22,7 +22,7 @@ impl Store {
         if !is_lost {
             // Use the current index, because it has the file stats. Errors here are fixed below.
             let _ = self.settle();
-            let written = self.index().sound(|| self.applier().write_unwritten())?;
+            let written = self.index.sound(|| self.applier.write_unwritten())?;
             let what =
                 |path| format!("wrote `{path}`, which could not be written when it was committed");
             fixed.extend(written.into_iter().map(what));
@@ -42,7 +42,7 @@ impl Store {
                 count(taken, "file")
             ));
         }
-        for left in self.index().sound(|| self.rescue_leftovers())? {
+        for left in self.index.sound(|| self.rescue_leftovers())? {
             fixed.push(match left.edit_of {
                 Some(path) => format!(
                     "kept an edit of `{path}`, which a killed program had left in `.quipu/tmp`, \
@@ -59,8 +59,8 @@ impl Store {
         }
         let compressed = {
             // Under the lock, because a compressed copy of the old segment must not undo a prune.
-            let _held = self.journal().lock()?;
-            self.journal().compress_older(tail.at.segment)?
+            let _held = self.journal.lock()?;
+            self.journal.compress_older(tail.at.segment)?
         };
         if compressed > 0 {
             fixed.push(format!("compressed {compressed} old journal segment(s)"));
@@ -70,21 +70,21 @@ impl Store {
 
     /// Whether the journal ends before, or differs from, what is known of its end.
     fn is_journal_lost(&self) -> Result<bool> {
-        let known = match self.journal().watermarks()?.tail() {
+        let known = match self.journal.watermarks()?.tail() {
             Some(tail) => Ok(tail),
-            None => self.index().open().and_then(|index| index.applied()),
+            None => self.index.open().and_then(|index| index.applied()),
         };
         let known = known.ok().filter(|tail| tail.at > Position::START);
         Ok(known.is_some_and(|tail| {
-            self.journal().is_end(tail.at).is_err() || self.journal().is_displaced(&tail)
+            self.journal.is_end(tail.at).is_err() || self.journal.is_displaced(&tail)
         }))
     }
 
     /// Rebuilds the index while nobody commits or applies. Returns the end of the journal.
     fn rebuild_all(&self, is_lost: bool, fixed: &mut Vec<String>) -> Result<Tail> {
-        let _held = self.journal().lock()?;
+        let _held = self.journal.lock()?;
         if is_lost {
-            let watermarks = self.journal().watermarks()?;
+            let watermarks = self.journal.watermarks()?;
             let in_doubt = watermarks.known().doubt;
             watermarks.forget()?;
             watermarks.set_doubt(in_doubt)?;
@@ -95,17 +95,17 @@ impl Store {
         } else {
             // Under the append lock nobody commits. Apply everything first, so that no process is
             // still about to write files.
-            let tail = self.index().sound(|| self.snapshot())?.tail;
+            let tail = self.index.sound(|| self.snapshot())?.tail;
             let _ = self
-                .journal()
+                .journal
                 .sync_to(tail.at)
-                .and_then(|()| self.applier().apply_files(tail.at));
+                .and_then(|()| self.applier.apply_files(tail.at));
         }
-        let placing = self.applier().lock()?;
-        self.index().rebuild()?;
-        self.index().sound(|| self.doubt_stats())?;
+        let placing = self.applier.lock()?;
+        self.index.rebuild()?;
+        self.index.sound(|| self.doubt_stats())?;
         drop(placing);
-        match self.journal().watermarks()?.tail() {
+        match self.journal.watermarks()?.tail() {
             Some(tail) => Ok(tail),
             None => self.find_end(None),
         }
@@ -114,7 +114,7 @@ impl Store {
     /// Clears the stat of files that have the recorded stat but other content: an edit within one
     /// clock tick, or with its time set back. The next comparison reads them.
     fn doubt_stats(&self) -> Result<()> {
-        let file_index = self.index().open()?.all()?;
+        let file_index = self.index.open()?.all()?;
         for (text, head) in file_index
             .into_iter()
             .filter(|(_, head)| !head.gone && head.file_stat.is_some())
@@ -122,14 +122,14 @@ impl Store {
             let Ok(path) = ProjectPath::parse(&text) else {
                 continue;
             };
-            if let Ok(Some((bytes, file_stat))) = self.tree().read(&path)
+            if let Ok(Some((bytes, file_stat))) = self.tree.read(&path)
                 && head.file_stat == Some(file_stat)
                 && self
-                    .texts()
+                    .texts
                     .plain_content(&path, &head)
                     .is_ok_and(|journalled| journalled != bytes)
             {
-                self.index().open()?.set_stat(&text, &head.version, None)?;
+                self.index.open()?.set_stat(&text, &head.version, None)?;
             }
         }
         Ok(())

@@ -100,7 +100,7 @@ impl ChainCheck {
             Line::Damaged(damage) => {
                 let problem = in_journal(place, format!("{}{byte}", damage.what));
                 self.damaged.push((damage.name(), problem));
-                let salvaged = store.index().salvage(&damage, newest, self.chain.seq);
+                let salvaged = store.index.salvage(&damage, newest, self.chain.seq);
                 newest.extend(salvaged.file_index);
                 self.chain.is_cut = true;
             }
@@ -174,7 +174,7 @@ impl ChainCheck {
 
 impl Store {
     pub fn verify(&self) -> Result<Verification> {
-        self.index().sound(|| self.verify_once())
+        self.index.sound(|| self.verify_once())
     }
 
     fn verify_once(&self) -> Result<Verification> {
@@ -214,16 +214,16 @@ impl Store {
     ) -> Result<Position> {
         // Read both at once: the journal grows while it is scanned.
         let tail = self
-            .journal()
+            .journal
             .watermarks()
             .ok()
             .and_then(|watermarks| watermarks.tail());
         let bound = match &tail {
             Some(tail) => tail.at,
-            None => self.journal().bound()?,
+            None => self.journal.bound()?,
         };
         let mut checked = ChainCheck::new(self.now().wall_us);
-        self.journal()
+        self.journal
             .scan(Position::START, Some(bound), &mut |seen| {
                 checked.see(self, seen, newest, verification);
             })?;
@@ -251,7 +251,7 @@ impl Store {
         bound: Position,
     ) -> Result<()> {
         let file_index: BTreeMap<String, FileHead> =
-            self.index().open()?.all()?.into_iter().collect();
+            self.index.open()?.all()?.into_iter().collect();
         let mut suspects = BTreeSet::new();
         let mut problems = Vec::new();
         for (text, head) in &*newest {
@@ -289,18 +289,16 @@ impl Store {
         newest: &mut BTreeMap<String, FileHead>,
         bound: Position,
     ) -> Result<(Vec<Problem>, bool)> {
-        let _held = self.journal().lock()?;
+        let _held = self.journal.lock()?;
         let tail = self.snapshot()?.tail;
-        self.journal().sync_to(tail.at)?;
-        let conflict_copies = match self.applier().apply_files(tail.at) {
-            Err(error)
-                if error.is_of_one_file() && self.index().open()?.applied()?.at >= tail.at =>
-            {
+        self.journal.sync_to(tail.at)?;
+        let conflict_copies = match self.applier.apply_files(tail.at) {
+            Err(error) if error.is_of_one_file() && self.index.open()?.applied()?.at >= tail.at => {
                 true
             }
             other => other?,
         };
-        self.journal().scan(bound, Some(tail.at), &mut |seen| {
+        self.journal.scan(bound, Some(tail.at), &mut |seen| {
             if let Line::Record(record) = seen.line {
                 let ops = record.changes();
                 newest.extend(
@@ -311,7 +309,7 @@ impl Store {
         let mut problems = Vec::new();
         for text in suspects {
             if let Some(head) = newest.get(text) {
-                let indexed = self.index().open()?.head(text)?;
+                let indexed = self.index.open()?.head(text)?;
                 problems.extend(self.verify_file(text, head, indexed.as_ref())?);
             }
         }
@@ -329,7 +327,7 @@ impl Store {
         let unread = |indexed: &&FileHead| {
             indexed.at > head.at
                 && matches!(
-                    self.journal().read_record(indexed.at),
+                    self.journal.read_record(indexed.at),
                     Err(StoreError::Damaged { .. })
                 )
         };
@@ -360,9 +358,9 @@ impl Store {
         head: &FileHead,
         indexed: Option<&FileHead>,
     ) -> Result<Option<(String, String)>> {
-        let read = match self.tree().read(path) {
+        let read = match self.tree.read(path) {
             // A file below something that is not a folder is not merely absent.
-            Ok(None) => self.tree().file_stat(path).map(|_| None),
+            Ok(None) => self.tree.file_stat(path).map(|_| None),
             other => other,
         };
         let (found, file_stat) = match read {
@@ -379,7 +377,7 @@ impl Store {
             let what = "was removed, but exists again";
             return Ok(is_back.then(|| (what.into(), "quipu status".into())));
         }
-        let before = match self.texts().content_from_journal(path, head) {
+        let before = match self.texts.content_from_journal(path, head) {
             // The records are complete but do not give the text, so no line of the journal is
             // reported for it.
             Err(damage @ StoreError::Damaged { segment: 0, .. }) => {
@@ -393,7 +391,7 @@ impl Store {
         if found.as_deref() == Some(&before) {
             let flag = match class {
                 Class::Derived => None,
-                _ => self.worktree().committed_flag(path, head)?,
+                _ => self.worktree.committed_flag(path, head)?,
             };
             return Ok(flag.map(|flag| describe(&flag, path, class, true)));
         }
@@ -402,11 +400,11 @@ impl Store {
         if let Some(indexed) = indexed.filter(|i| i.file_stat.is_some() && i.file_stat == file_stat)
             && !self.is_read_only()
         {
-            let index = self.index().open()?;
+            let index = self.index.open()?;
             index.set_stat(path.as_str(), &indexed.version, None)?;
         }
         let unwritten = indexed.and_then(|indexed| {
-            self.worktree()
+            self.worktree
                 .still_unwritten(path, indexed, &before, found.as_deref())
         });
         if let Some(flag) = unwritten {
@@ -417,7 +415,7 @@ impl Store {
         }
         let found = found.as_deref();
         let edit = self
-            .worktree()
+            .worktree
             .validate_edit(path, class, Some(head), Some(&before), found);
         Ok(Some(self.describe_edit(path, class, edit)))
     }
@@ -431,7 +429,7 @@ impl Store {
         indexed: Option<&FileHead>,
     ) -> (String, String) {
         // The error of `file_stat` describes best what is at the path.
-        let error = self.tree().file_stat(path).err().unwrap_or(error);
+        let error = self.tree.file_stat(path).err().unwrap_or(error);
         let unwritten = indexed
             .and_then(|indexed| indexed.flag.clone())
             .map(|(flag, _)| flag)
@@ -469,7 +467,7 @@ impl Store {
         verification: &mut Verification,
         newest: &BTreeMap<String, FileHead>,
     ) -> Result<()> {
-        for (text, _) in self.worktree().walk_files()?.files {
+        for (text, _) in self.worktree.walk_files()?.files {
             let Ok(path) = ProjectPath::parse(&text) else {
                 continue;
             };
@@ -477,9 +475,7 @@ impl Store {
             if class == Class::Free || newest.contains_key(&text) {
                 continue;
             }
-            if let Comparison::Flagged(flag, _) =
-                self.worktree().compare_file(&path, class, None)?
-            {
+            if let Comparison::Flagged(flag, _) = self.worktree.compare_file(&path, class, None)? {
                 let (what, remedy) = describe(&flag, &path, class, false);
                 verification.problems.push(Problem {
                     place: text,
@@ -512,7 +508,7 @@ impl Store {
         let newest = if self.is_read_only() {
             None
         } else {
-            self.journal().watermarks_now()?.tail()
+            self.journal.watermarks_now()?.tail()
         };
         let now_us = self.now().wall_us;
         let ahead = newest.filter(|tail| tail.wall_us.saturating_sub(now_us) > AHEAD_US);
@@ -530,16 +526,16 @@ impl Store {
     }
 
     fn verify_leases(&self, verification: &mut Verification) -> Result<()> {
-        let leases = self.index().open()?.leases()?;
-        let now = self.replica().lease_now();
+        let leases = self.index.open()?.leases()?;
+        let now = self.replica.lease_now();
         for lease in leases.iter().filter(|l| !l.is_session()) {
-            if lease.is_over(now, &self.settings().boot) {
+            if lease.is_over(now, &self.settings.boot) {
                 continue;
             }
             verification.leases += 1;
             for other in leases
                 .iter()
-                .filter(|o| o.id > lease.id && !o.is_over(now, &self.settings().boot))
+                .filter(|o| o.id > lease.id && !o.is_over(now, &self.settings.boot))
             {
                 if other.overlaps(lease) {
                     verification.problems.push(Problem {

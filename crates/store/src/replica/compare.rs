@@ -68,8 +68,8 @@ impl Store {
             ended: false,
         };
         let mut result = Ok(());
-        let bound = self.journal().bound()?;
-        self.journal()
+        let bound = self.journal.bound()?;
+        self.journal
             .scan(Position::START, Some(bound), &mut |seen| {
                 let Line::Record(record) = seen.line else {
                     return;

@@ -51,7 +51,7 @@ impl Replica {
     pub fn new(settings: Arc<Settings>, commit_log: Option<Arc<dyn CommitLog>>) -> Replica {
         let contract_text = commit_log
             .as_ref()
-            .and_then(|_| std::fs::read(&settings.root.join(MANIFEST)).ok())
+            .and_then(|_| std::fs::read(settings.root.join(MANIFEST)).ok())
             .map(|text| Version::of(&text));
         Replica {
             settings,

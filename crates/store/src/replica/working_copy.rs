@@ -69,7 +69,7 @@ impl Store {
     /// How far this working copy has read the shared log.
     pub fn cursor(&self) -> Result<LogCursor> {
         self.settle()?;
-        let _held = self.journal().lock()?;
+        let _held = self.journal.lock()?;
         let snapshot = self.snapshot()?;
         self.cursor_of(&snapshot.tail)
     }
@@ -78,11 +78,11 @@ impl Store {
     /// `work` gets the newest number. Processes with the old state have to take a new snapshot.
     pub fn change_allegiance(&self, work: impl FnOnce(u64) -> Result<()>) -> Result<()> {
         self.settle()?;
-        let _held = self.journal().lock()?;
+        let _held = self.journal.lock()?;
         let tail = self.snapshot()?.tail;
-        self.journal().sync_to(tail.at)?;
+        self.journal.sync_to(tail.at)?;
         work(tail.seq)?;
-        self.journal().watermarks()?.forget()
+        self.journal.watermarks()?.forget()
     }
 
     /// Takes over the commits of others and applies them to the files. Does nothing in a local
@@ -97,11 +97,11 @@ impl Store {
             });
         };
         self.settle()?;
-        let before = self.copies().conflict_names();
+        let before = self.copies.conflict_names();
         let from = self.pulse()?;
         self.pull(commit_log, WaitPolicy::Retry)?;
         let conflicts = self
-            .copies()
+            .copies
             .conflict_names()
             .into_iter()
             .filter(|name| !before.contains(name))
@@ -129,19 +129,19 @@ impl Store {
     ) -> Result<usize> {
         let mut count = 0;
         loop {
-            let held = self.journal().lock()?;
+            let held = self.journal.lock()?;
             let snapshot = self.snapshot()?;
             let cursor = self.cursor_of(&snapshot.tail)?;
             let commit_result = commit_log.after(&cursor, wait_policy)?;
-            self.replica().note_time(&commit_result);
+            self.replica.note_time(&commit_result);
             let (got, newest) = (commit_result.records.len(), commit_result.newest);
             if got == 0 {
-                self.replica().note_request(&cursor, &[]);
+                self.replica.note_request(&cursor, &[]);
                 return Ok(count);
             }
             let end = self.take_over(snapshot, commit_result.records, &[])?;
             drop(held);
-            self.journal().sync_to(end.at)?;
+            self.journal.sync_to(end.at)?;
             self.apply_to(end.at)?;
             count += got;
             if end.seq >= newest {
@@ -163,7 +163,7 @@ impl Store {
         let cursor = self.cursor_of(&snapshot.tail)?;
         let ids: Vec<String> = records.iter().map(|r| r.id.clone()).collect();
         let relies = self.contract_versions(&snapshot, &records)?;
-        self.replica().note_request(&cursor, &ids);
+        self.replica.note_request(&cursor, &ids);
         let request = CommitRequest {
             cursor: cursor.clone(),
             records: &records,
@@ -174,10 +174,10 @@ impl Store {
         let commit_result = commit_log.commit(&request).inspect_err(|error| {
             // Only if no answer arrived may the request have been accepted.
             if !matches!(error, StoreError::Unreachable { sent: true, .. }) {
-                self.replica().note_request(&cursor, &[]);
+                self.replica.note_request(&cursor, &[]);
             }
         })?;
-        self.replica().note_time(&commit_result);
+        self.replica.note_time(&commit_result);
         let CommitResult {
             verdict,
             records: mut newer,
@@ -202,12 +202,12 @@ impl Store {
         let end = if moved {
             self.take_over(snapshot, newer, &ids).map_err(safe)?
         } else {
-            self.replica().note_request(&cursor, &[]);
+            self.replica.note_request(&cursor, &[]);
             snapshot.tail
         };
         drop(held);
         if moved {
-            self.journal().sync_to(end.at).map_err(safe)?;
+            self.journal.sync_to(end.at).map_err(safe)?;
         }
         if verdict == Verdict::Accepted {
             return Ok(Submitted::Accepted(ours, end));
@@ -257,7 +257,7 @@ impl Store {
         });
         let end = self.append_records(&snapshot, replicated)?.end;
         if let Some(cursor) = cursor {
-            self.replica().note_request(&cursor, &[]);
+            self.replica.note_request(&cursor, &[]);
         }
         Ok(end)
     }
@@ -281,7 +281,7 @@ impl Store {
                 // Validation used the contract that was read when the store was opened, not the
                 // current file.
                 let read = (path.as_str() == CONTRACT)
-                    .then(|| self.replica().contract_text())
+                    .then(|| self.replica.contract_text())
                     .flatten();
                 versions.push((
                     path.as_str().to_owned(),
@@ -297,14 +297,14 @@ impl Store {
             return Ok(LogCursor::default());
         }
         if let Some(noted) = self
-            .replica()
+            .replica
             .sent_request()
             .filter(|noted| noted.cursor.rev == tail.seq)
         {
             return Ok(noted.cursor);
         }
         let mut cursor = LogCursor::default();
-        self.journal().each_newest_first(1, &mut |_, record| {
+        self.journal.each_newest_first(1, &mut |_, record| {
             cursor = LogCursor {
                 rev: record.seq,
                 id: record.id.clone(),
@@ -319,7 +319,7 @@ impl Store {
         let Some(commit_log) = self.commit_log() else {
             return Ok(());
         };
-        let Some((process, _)) = self.replica().sent_request().and_then(|noted| noted.sent) else {
+        let Some((process, _)) = self.replica.sent_request().and_then(|noted| noted.sent) else {
             return Ok(());
         };
         if process == std::process::id()
@@ -339,7 +339,7 @@ impl Store {
             process == std::process::id()
                 || !std::path::Path::new(&format!("/proc/{process}")).exists()
         };
-        self.replica()
+        self.replica
             .sent_request()
             .and_then(|noted| noted.sent)
             .filter(|(process, _)| dead(*process))
@@ -378,16 +378,15 @@ impl Store {
         let mut moved = String::new();
         for attempt in 0..TRIES {
             let work = validated.into_work().inspect_err(|_| commit_log.unlock())?;
-            let (held, snapshot, records, details) = match work {
-                Work::Publish(held, snapshot, records, details) => {
-                    (held, snapshot, records, details)
-                }
+            let (held, snapshot, mut outcome) = match work {
+                Work::Publish(held, snapshot, outcome) => (held, snapshot, outcome),
                 Work::Done(receipt) => return Ok((receipt, None)),
             };
+            let records = std::mem::take(&mut outcome.records);
             match self.submit(
                 commit_log,
                 held,
-                snapshot,
+                *snapshot,
                 records,
                 change.lease.clone(),
                 WaitPolicy::Retry,
@@ -396,7 +395,7 @@ impl Store {
                     let last = ours.last().ok_or_else(|| {
                         StoreError::refused("the shared commit log lost a commit", "quipu doctor")
                     })?;
-                    return Ok((details.receipt(last), Some(end)));
+                    return Ok((outcome.receipt(last), Some(end)));
                 }
                 Submitted::Moved(what) => {
                     if what == CONTRACT {
@@ -421,9 +420,9 @@ impl Store {
     fn agree_on_contract(&self) -> Result<()> {
         let path = ProjectPath::parse(CONTRACT).expect("it is a plain name");
         let adopted = self.adopt_edits(std::slice::from_ref(&path))?;
-        let head = self.index().open()?.head(CONTRACT)?.map(|h| h.version);
+        let head = self.index.open()?.head(CONTRACT)?.map(|h| h.version);
         if adopted.iter().any(|a| a.path == CONTRACT)
-            || head.as_ref() == self.replica().contract_text()
+            || head.as_ref() == self.replica.contract_text()
         {
             return Ok(());
         }
@@ -441,17 +440,17 @@ impl Store {
         change: &Change,
     ) -> Result<Validated<'_>> {
         let validate = || -> Result<Validated<'_>> {
-            let held = self.journal().lock()?;
+            let held = self.journal.lock()?;
             let snapshot = self.snapshot()?;
             let cursor = self.cursor_of(&snapshot.tail)?;
             let commit_result = commit_log.lock(&cursor)?;
-            self.replica().note_time(&commit_result);
+            self.replica.note_time(&commit_result);
             if commit_result.records.is_empty() {
                 return self.validate_held(held, snapshot, change);
             }
             let end = self.take_over(snapshot, commit_result.records, &[])?;
-            self.journal().sync_to(end.at)?;
-            self.applier().apply_files(end.at)?;
+            self.journal.sync_to(end.at)?;
+            self.applier.apply_files(end.at)?;
             let snapshot = self.snapshot()?;
             self.validate_held(held, snapshot, change)
         };
@@ -487,7 +486,7 @@ impl Store {
             } if of.as_str() == path && !change.revised => Some(bytes),
             _ => None,
         });
-        let kept = bytes.and_then(|bytes| self.copies().keep_conflict(&path, bytes).ok());
+        let kept = bytes.and_then(|bytes| self.copies.keep_conflict(&path, bytes).ok());
         StoreError::Stale {
             path,
             expected,
@@ -500,7 +499,7 @@ impl Store {
     /// reason.
     pub fn held_back(&self) -> Result<Vec<(u64, String)>> {
         let mut found = Vec::new();
-        self.journal().each_line_newest_first(
+        self.journal.each_line_newest_first(
             crate::journal::backwards::RECENT_BYTES,
             &mut |_, line| {
                 if memchr::memmem::find(line, HELD_BACK.as_bytes()).is_some()
@@ -517,7 +516,7 @@ impl Store {
 
     /// The conflict copies in `.quipu/conflicts`.
     pub fn conflicts(&self) -> Result<Vec<Conflict>> {
-        let names = self.copies().conflict_names();
+        let names = self.copies.conflict_names();
         let files = if names.is_empty() {
             Vec::new()
         } else {
@@ -539,9 +538,9 @@ impl Store {
     /// Visits every record of the journal in order. A damaged line is an error.
     pub fn each_record(&self, visit: &mut dyn FnMut(&Record) -> Result<()>) -> Result<()> {
         self.settle()?;
-        let bound = self.journal().bound()?;
+        let bound = self.journal.bound()?;
         let mut result = Ok(());
-        self.journal().scan(
+        self.journal.scan(
             crate::journal::segments::Position::START,
             Some(bound),
             &mut |seen| {

@@ -33,7 +33,7 @@ impl Store {
     pub fn check_folder(&self, folder: &ProjectPath) -> Result<()> {
         let inside = ProjectPath::parse(&format!("{folder}/x"))
             .map_err(|bad| StoreError::refused(bad.to_string(), "use a shorter name"))?;
-        match self.tree().obstacle(&inside) {
+        match self.tree.obstacle(&inside) {
             Some(_) => Err(StoreError::refused(
                 format!(
                     "`{folder}` goes through a symbolic link or through something that is not \
@@ -47,7 +47,7 @@ impl Store {
 
     /// Checks that a path is a file or can become one: nothing else is there or in the way.
     pub fn check_file(&self, path: &ProjectPath) -> Result<()> {
-        match self.tree().obstacle(path) {
+        match self.tree.obstacle(path) {
             Some(what) => Err(StoreError::refused(
                 what,
                 format!("move it away: `{path}` must be a regular file"),
@@ -58,11 +58,11 @@ impl Store {
 
     /// Creates a folder and its parents.
     pub fn make_folder(&self, folder: &ProjectPath) -> Result<()> {
-        let io = StoreError::io_at(|| format!("cannot create `{folder}`"));
-        self.tree()
+        let io = StoreError::io(format!("cannot create `{folder}`"));
+        self.tree
             .make_folders(folder.as_str())
             .and_then(|()| {
-                self.tree()
+                self.tree
                     .open_at(folder.as_str(), OFlags::DIRECTORY | OFlags::RDONLY)
             })
             .map(drop)

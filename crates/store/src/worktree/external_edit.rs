@@ -48,11 +48,11 @@ impl Adopted {
 
 /// The files on disk, compared with the index, the journal and the contract.
 pub(crate) struct WorkTree {
-    settings: Arc<Settings>,
-    pub(super) rules: Arc<Rules>,
-    pub(super) tree: Arc<Tree>,
-    pub(super) index: Arc<Index>,
-    pub(super) texts: Arc<Texts>,
+    pub settings: Arc<Settings>,
+    pub rules: Arc<Rules>,
+    pub tree: Arc<Tree>,
+    pub index: Arc<Index>,
+    pub texts: Arc<Texts>,
 }
 
 /// The result of comparing one file on disk.
@@ -134,22 +134,6 @@ fn same_rows(before: &[u8], after: &[u8]) -> bool {
 }
 
 impl WorkTree {
-    pub fn new(
-        settings: Arc<Settings>,
-        rules: Arc<Rules>,
-        tree: Arc<Tree>,
-        index: Arc<Index>,
-        texts: Arc<Texts>,
-    ) -> WorkTree {
-        WorkTree {
-            settings,
-            rules,
-            tree,
-            index,
-            texts,
-        }
-    }
-
     /// Compares a file on disk with its index entry. `class` is the current class in the contract.
     pub(crate) fn compare_file(
         &self,

@@ -16,7 +16,7 @@ impl Store {
     pub fn list(&self) -> Result<Vec<ProjectPath>> {
         self.settle()?;
         Ok(self
-            .worktree()
+            .worktree
             .walk_files()?
             .files
             .iter()
@@ -29,17 +29,17 @@ impl Store {
     pub fn each_name(&self, folder: &str, tell: &mut dyn FnMut(&str)) -> Result<()> {
         let folder = if folder.is_empty() { "." } else { folder };
         let what = || format!("cannot read the folder `{folder}`");
-        let opened = match self.tree().open_at(folder, FOLDER) {
+        let opened = match self.tree.open_at(folder, FOLDER) {
             Err(error) if is_absent(&error) => return Ok(()),
-            other => other.map_err(StoreError::io_at(what))?,
+            other => other.map_err(StoreError::io(what()))?,
         };
         let entries = Dir::read_from(opened)
             .map_err(std::io::Error::from)
-            .map_err(StoreError::io_at(what))?;
+            .map_err(StoreError::io(what()))?;
         for entry in entries {
             let entry = entry
                 .map_err(std::io::Error::from)
-                .map_err(StoreError::io_at(what))?;
+                .map_err(StoreError::io(what()))?;
             if let Ok(name) = entry.file_name().to_str()
                 && name != "."
                 && name != ".."

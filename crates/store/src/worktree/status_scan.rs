@@ -47,7 +47,7 @@ const TRIES: usize = 8;
 impl Store {
     /// Compares some paths before a command reads them. Adopts allowed edits and returns them.
     pub fn adopt_edits(&self, paths: &[ProjectPath]) -> Result<Vec<Adopted>> {
-        self.index().sound(|| self.adopt_edits_once(paths))
+        self.index.sound(|| self.adopt_edits_once(paths))
     }
 
     fn adopt_edits_once(&self, paths: &[ProjectPath]) -> Result<Vec<Adopted>> {
@@ -59,7 +59,7 @@ impl Store {
         }
         let mut changed = Vec::new();
         let file_index = self
-            .index()
+            .index
             .open()?
             .heads_of(paths.iter().map(ProjectPath::as_str))?;
         for (path, head) in paths.iter().zip(file_index) {
@@ -68,8 +68,8 @@ impl Store {
             if head.is_none() && class == Class::Free {
                 continue;
             }
-            let file_stat = match self.tree().file_stat(path) {
-                Err(_) if self.tree().obstacle(path).is_some() => {
+            let file_stat = match self.tree.file_stat(path) {
+                Err(_) if self.tree.obstacle(path).is_some() => {
                     changed.push((path.clone(), None));
                     continue;
                 }
@@ -102,7 +102,7 @@ impl Store {
         let paths: Vec<ProjectPath> = changed.into_iter().map(|(path, _)| path).collect();
         let (mut next, mut tries) = (0, 0);
         while next < paths.len() {
-            let held = self.journal().lock()?;
+            let held = self.journal.lock()?;
             let snapshot = self.snapshot()?;
             let mut ops: Vec<RecordOp> = Vec::new();
             let (mut adopted, mut bytes, mut seen) = (Vec::new(), 0, next);
@@ -153,18 +153,18 @@ impl Store {
             return Ok(None);
         }
         let class = self.contract().class(path);
-        let compared = self.worktree().compare_file(path, class, head.as_ref())?;
+        let compared = self.worktree.compare_file(path, class, head.as_ref())?;
         match compared {
             Comparison::Same => {}
             Comparison::Touched(file_stat) => {
                 if let Some(head) = head {
-                    let index = self.index().open()?;
+                    let index = self.index.open()?;
                     index.set_stat(path.as_str(), &head.version, file_stat)?;
                 }
             }
             Comparison::Flagged(flag, file_stat) => match head.filter(|h| !h.gone) {
                 Some(head) => {
-                    let index = self.index().open()?;
+                    let index = self.index.open()?;
                     index.set_flag(path.as_str(), &head.version, &flag, file_stat)?;
                 }
                 None => noticed.unknown.push((path.clone(), flag)),
@@ -182,17 +182,17 @@ impl Store {
     /// A status scan, and the tree fingerprint that it is valid for; none if something was just
     /// adopted.
     pub fn scan_with_fingerprint(&self) -> Result<(StatusScan, Option<TreeFingerprint>)> {
-        self.index().sound(|| self.scan_once())
+        self.index.sound(|| self.scan_once())
     }
 
     fn scan_once(&self) -> Result<(StatusScan, Option<TreeFingerprint>)> {
         self.settle()?;
         self.rescue_leftovers()?;
-        let found = self.worktree().walk_files()?;
-        self.index().forget_deleted();
-        let tree_fingerprint = found.fingerprint(&self.index().open()?.applied()?);
-        let kept = self.copies().take_unreported();
-        if let Some(scan) = self.last_scan().find(tree_fingerprint)
+        let found = self.worktree.walk_files()?;
+        self.index.forget_deleted();
+        let tree_fingerprint = found.fingerprint(&self.index.open()?.applied()?);
+        let kept = self.copies.take_unreported();
+        if let Some(scan) = self.last_scan.find(tree_fingerprint)
             && kept.is_empty()
         {
             return Ok((scan, Some(tree_fingerprint)));
@@ -202,7 +202,7 @@ impl Store {
         // Adoptions and conflict copies are reported once, so this result is not cached.
         let holds = (scan.adopted.is_empty() && scan.waiting.is_empty() && scan.kept.is_empty())
             .then_some(tree_fingerprint);
-        self.last_scan().set(holds, &scan);
+        self.last_scan.set(holds, &scan);
         Ok((scan, holds))
     }
 
@@ -211,11 +211,11 @@ impl Store {
             strange: self.list_strange(found, odd),
             ..StatusScan::default()
         };
-        let mut heads = self.index().open()?.all()?;
+        let mut heads = self.index.open()?.all()?;
         let Sorted { changed, fixed } = self.sort_found(found, &heads, &mut scan);
         // These files match again, so their flags are cleared.
         for (text, version, file_stat) in &fixed {
-            self.index()
+            self.index
                 .open()?
                 .set_stat(text, version, Some(*file_stat))?;
         }
@@ -224,7 +224,7 @@ impl Store {
             self.scan_changed(changed, &heads, &mut scan)?;
         }
         if is_index_changed {
-            heads = self.index().open()?.all()?;
+            heads = self.index.open()?.all()?;
         }
         self.list_files(&heads, &mut scan);
         Ok(scan)
@@ -252,7 +252,7 @@ impl Store {
             .filter(|text| hides(text) || is_named(text))
             .map(|text| (text, what.to_owned()))
             .collect();
-        strange.extend(self.worktree().folders_for_files(found));
+        strange.extend(self.worktree.folders_for_files(found));
         strange
     }
 
@@ -333,9 +333,7 @@ impl Store {
             let class = self.contract().class(&path);
             let at = heads.binary_search_by(|(text, _)| text.as_str().cmp(path.as_str()));
             let head = at.ok().map(|at| &heads[at].1);
-            let compared = self
-                .worktree()
-                .compare_stat(&path, class, head, file_stat)?;
+            let compared = self.worktree.compare_stat(&path, class, head, file_stat)?;
             if let Comparison::Flagged(flag, _) = compared {
                 scan.files
                     .push(file_status(path.as_str(), class, head, Some(flag)));
@@ -388,12 +386,12 @@ impl Store {
         self.adopt_edits(std::slice::from_ref(path))?;
         let class = self.contract().class(path);
         let head = self
-            .index()
+            .index
             .open()?
             .head(path.as_str())?
             .filter(|head| !head.gone);
         let Some(head) = head else {
-            let flagged = match self.worktree().compare_file(path, class, None)? {
+            let flagged = match self.worktree.compare_file(path, class, None)? {
                 Comparison::Flagged(flag, _) if class != Class::Free => {
                     Some(file_status(path.as_str(), class, None, Some(flag)))
                 }
@@ -403,7 +401,7 @@ impl Store {
         };
         let flag = match &head.flag {
             Some((flag, _)) => Some(flag.clone()),
-            None => self.worktree().committed_flag(path, &head)?,
+            None => self.worktree.committed_flag(path, &head)?,
         };
         Ok(flag.map(|flag| file_status(path.as_str(), class, Some(&head), Some(flag))))
     }
@@ -432,13 +430,11 @@ impl Store {
             };
             // Do not hold the index here: reading a text uses it as well.
             let head = self
-                .index()
+                .index
                 .open()?
                 .head(path.as_str())?
                 .filter(|head| !head.gone);
-            file.flag = head.map_or(Ok(None), |head| {
-                self.worktree().committed_flag(&path, &head)
-            })?;
+            file.flag = head.map_or(Ok(None), |head| self.worktree.committed_flag(&path, &head))?;
         }
         Ok(())
     }
@@ -446,18 +442,18 @@ impl Store {
     /// The flag that a file would get if an editor left this text in it.
     pub fn validate_external(&self, path: &ProjectPath, after: &[u8]) -> Result<Option<Flag>> {
         let head = self
-            .index()
+            .index
             .open()?
             .head(path.as_str())?
             .filter(|head| !head.gone);
         let before = head
             .as_ref()
-            .map(|head| self.texts().content(path, head))
+            .map(|head| self.texts.content(path, head))
             .transpose()?;
         if before.as_deref() == Some(after) {
             return Ok(None);
         }
-        match self.worktree().validate_edit(
+        match self.worktree.validate_edit(
             path,
             self.contract().class(path),
             head.as_ref(),
@@ -474,11 +470,11 @@ impl Store {
 
     /// The current tree fingerprint. Adopts and flags nothing.
     pub fn tree_fingerprint(&self) -> Result<TreeFingerprint> {
-        self.index().sound(|| {
+        self.index.sound(|| {
             self.settle()?;
-            let found = self.worktree().walk_files()?;
-            self.index().forget_deleted();
-            Ok(found.fingerprint(&self.index().open()?.applied()?))
+            let found = self.worktree.walk_files()?;
+            self.index.forget_deleted();
+            Ok(found.fingerprint(&self.index.open()?.applied()?))
         })
     }
 
