@@ -299,11 +299,11 @@ fn write_features(
                     is_turn
                 ]));
             }
-            Ok((explained.known, rows))
+            Ok(((explained.known, explained.weight), rows))
         };
-        let ((known, words), (_, meaning)) = (rows(false)?, rows(true)?);
+        let (((known, weight), words), (_, meaning)) = (rows(false)?, rows(true)?);
         let line = serde_json::json!({
-            "group": of, "place": place_of(number, gold), "category": ask.category, "gold": gold.len(), "known": known,
+            "group": of, "place": place_of(number, gold), "category": ask.category, "gold": gold.len(), "known": known, "weight": weight,
             "foreign": group.files.first().is_some_and(|(_, text)| differ_in_script(&ask.question, text)),
             "words": words, "meaning": meaning,
         });

@@ -304,7 +304,7 @@ impl Index {
                 heading_path,
                 tier: file.tier,
                 score,
-                weak: ranked.is_weak(slot, asked.known, differ_in_script(question, &text)),
+                weak: ranked.is_weak(slot, asked.how_much, differ_in_script(question, &text)),
                 snippet: snippet(&text, &said, reader),
                 version: file.version.to_owned(),
                 ordinal: scope.position(slot).1,
@@ -349,7 +349,8 @@ impl Index {
                 });
             }
             Ok(Explained {
-                known: asked.known,
+                known: asked.how_much.known,
+                weight: asked.how_much.weight,
                 candidates: out,
             })
         };

@@ -211,6 +211,8 @@ pub struct Candidate {
 pub struct Explained {
     /// The share of the question's words, by weight, that occur in the searched files.
     pub known: f32,
+    /// The number of its words, each by its rarity in general language.
+    pub weight: f32,
     pub candidates: Vec<Candidate>,
 }
 

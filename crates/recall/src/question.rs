@@ -14,7 +14,8 @@ use super::nearest::Best;
 use super::pool::top;
 use super::scope::{Posting, Scope, Slot};
 use super::signs::{self, Day};
-use super::terms::{Kind, Reader, Term};
+use super::terms::{Kind, Reader, Term, is_mostly_unspaced};
+use super::weights::Said;
 use super::when::{self, Days};
 use super::wide::most;
 
@@ -23,6 +24,9 @@ const SATURATION: f32 = 0.9;
 const LENGTH: f32 = 0.3;
 /// The minimum number of sections selected by words alone.
 const SEEDS: usize = 60;
+/// The share of the weight of Chinese, Japanese and Korean terms that counts as said: a word is
+/// read as characters and as pairs that overlap.
+const OF_A_PAIR: f32 = 0.25;
 /// The number of scores that are summed at a time. Tests use a small value.
 const WINDOW: usize = if cfg!(test) { 64 } else { 4096 };
 
@@ -47,8 +51,8 @@ pub struct Question {
     pub mass: f32,
     /// Their total rarity in the scope.
     pub rarity: f32,
-    /// The share of the question's weight that those terms have.
-    pub known: f32,
+    /// The share of the question's weight that those terms have, and this weight.
+    pub how_much: Said,
     /// True if the question asks for a time.
     pub asks_when: bool,
     /// The dates that it names.
@@ -79,7 +83,7 @@ impl Question {
             }
         });
         let mut terms = Vec::new();
-        let (mut mass, mut whole, mut rare) = (0.0, 0.0, 0.0);
+        let (mut mass, mut whole, mut rare, mut said_in_all) = (0.0, 0.0, 0.0, 0.0);
         for (at, (range, kind)) in words.into_iter().enumerate() {
             let mut postings = scope.find(said[at])?;
             let share = share(kind);
@@ -90,6 +94,7 @@ impl Question {
             let rarity = rarity(&postings, scope.sections());
             let weight = rarity * share;
             whole += weight;
+            said_in_all += share;
             if !postings.is_empty() {
                 mass += weight;
                 rare += rarity;
@@ -100,12 +105,19 @@ impl Question {
                 });
             }
         }
+        let counts = match is_mostly_unspaced(text) {
+            true => OF_A_PAIR,
+            false => 1.0,
+        };
         Ok(Self {
             terms,
             said,
             mass: mass.max(1e-6),
             rarity: f32::max(rare, 1e-6),
-            known: if whole > 0.0 { mass / whole } else { 0.0 },
+            how_much: Said {
+                known: if whole > 0.0 { mass / whole } else { 0.0 },
+                weight: said_in_all * counts,
+            },
             asks_when: signs::asks_when(text),
             dates: signs::dates(text),
             days: as_of.map_or_else(Vec::new, |as_of| when::named(text, as_of)),

@@ -19,7 +19,7 @@ use super::scope::{Scope, Slot};
 use super::segment::{Row, TermMap};
 use super::signs::Signs;
 use super::terms::Reader;
-use super::weights::{self, Weights};
+use super::weights::{self, Said, Weights};
 use super::when::Days;
 use super::wide::wide;
 
@@ -120,9 +120,8 @@ pub fn spread(scope: &Scope, best: Vec<(f32, Slot)>) -> Vec<(f32, Slot)> {
 
 impl Ranked {
     /// Returns true if a candidate is no better than the first hit for a question that nothing
-    /// answers. `known` is the share of the question's words that occur, and the text is foreign if
-    /// the question is in another script.
-    pub fn is_weak(&self, slot: Slot, known: f32, foreign: bool) -> bool {
+    /// answers. The text is foreign if the question is in another script.
+    pub fn is_weak(&self, slot: Slot, said: Said, foreign: bool) -> bool {
         let Ok(at) = self
             .candidates
             .binary_search_by_key(&slot, |(slot, _)| *slot)
@@ -131,11 +130,11 @@ impl Ranked {
         };
         let features = &self.candidates[at].1;
         // Without a vector of its own, a section is judged by words.
-        let confidence = match features[12] == 0.0 {
-            true => &weights::SURE_BY_WORDS,
-            false => &weights::SURE_BY_MEANING,
-        };
-        confidence.is_weak(features, known, foreign)
+        match features[12] == 0.0 {
+            true => weights::SURE_BY_WORDS.is_weak(features, said),
+            false if foreign && weights::is_near(features) => false,
+            false => weights::SURE_BY_MEANING.is_weak(features, said),
+        }
     }
 }
 
@@ -211,7 +210,7 @@ pub fn rank(
         });
         for (_, features) in &mut ranked.candidates {
             for (alone, similarity) in [(16, 12), (17, 13), (18, 15)] {
-                features[alone] = (1.0 - question.known) * features[similarity];
+                features[alone] = (1.0 - question.how_much.known) * features[similarity];
             }
         }
     }

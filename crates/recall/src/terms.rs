@@ -61,13 +61,15 @@ pub(super) fn is_unspaced(c: char) -> bool {
 /// no words.
 #[must_use]
 pub fn differ_in_script(one: &str, other: &str) -> bool {
-    let is_mostly_unspaced = |text: &str| {
-        let letters = text.chars().filter(|c| c.is_alphabetic());
-        let unspaced = text.chars().filter(|c| is_unspaced(*c)).count();
-        // A word of a spaced script has about four letters.
-        5 * unspaced > letters.count()
-    };
     is_mostly_unspaced(one) != is_mostly_unspaced(other)
+}
+
+/// Returns true if a text is mostly in a script without spaces.
+pub fn is_mostly_unspaced(text: &str) -> bool {
+    let letters = text.chars().filter(|c| c.is_alphabetic());
+    let unspaced = text.chars().filter(|c| is_unspaced(*c)).count();
+    // A word of a spaced script has about four letters.
+    5 * unspaced > letters.count()
 }
 
 /// Converts full-width letters and digits to their ordinary forms.

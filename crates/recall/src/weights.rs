@@ -25,30 +25,59 @@ impl Weights {
     }
 }
 
+/// How much a question says, and how much of that is known.
+#[derive(Debug, Clone, Copy)]
+pub struct Said {
+    /// The share of its words, by weight, that occur in the searched files.
+    pub known: f32,
+    /// The number of its words, each by its rarity in general language. The rarity in the files
+    /// would depend on their number: no word is rare in a small project.
+    pub weight: f32,
+}
+
+/// What the confidence looks at: the share of the question that the hit covers, the weight of these
+/// words, similarity alone and in context, the date, the known share of the question, its weight,
+/// and the weight of the covered words where much is known.
+///
+/// A long question shares more words with any text, and a large project knows more of its words.
+/// The last three take that into account, so that one limit serves short and long questions, small
+/// and large projects.
+const REASONS: usize = 8;
+
 /// Separates right first hits from the first hits for questions that nothing answers.
 pub struct Confidence {
-    weights: Features,
-    /// The weights of the share of the question's words that occur, and of its products with the
-    /// first three features.
-    known: [f32; 4],
+    weights: [f32; REASONS],
     /// A hit with a smaller sum is weak.
     least: f32,
-    /// The same if question and text are in different scripts, where only the encoder compares.
-    least_foreign: f32,
 }
 
 impl Confidence {
-    pub fn is_weak(&self, features: &Features, known: f32, foreign: bool) -> bool {
-        let [share, words, window, coverage] = self.known;
-        let with_known =
-            share + words * features[0] + window * features[1] + coverage * features[2];
-        let sum = weighted(features, &self.weights) + known * with_known;
-        sum < if foreign {
-            self.least_foreign
-        } else {
-            self.least
-        }
+    pub fn is_weak(&self, features: &Features, said: Said) -> bool {
+        self.sum(features, said) < self.least
     }
+
+    fn sum(&self, features: &Features, said: Said) -> f32 {
+        let share = said.known * features[2];
+        let covered = (share * said.weight).ln_1p();
+        let reasons: [f32; REASONS] = [
+            share,
+            covered,
+            features[12],
+            features[13],
+            features[9],
+            said.known,
+            said.weight.ln_1p(),
+            said.known * covered,
+        ];
+        let products = reasons.iter().zip(&self.weights);
+        products.map(|(reason, weight)| reason * weight).sum()
+    }
+}
+
+/// Returns true if the similarity is enough for a hit in another script than the question. They
+/// hardly share a word.
+pub fn is_near(features: &Features) -> bool {
+    features[12] >= NEAR
 }
 
 fn weighted(features: &Features, weights: &Features) -> f32 {
@@ -82,22 +111,40 @@ pub const MEANING: Weights = Weights {
 
 /// For sections without vectors.
 pub const SURE_BY_WORDS: Confidence = Confidence {
-    weights: [
-        -1.098, 0.932, 1.867, 0.077, -0.135, -0.908, 1.080, -0.200, -0.153, 1.835, 0.000, 1.334,
-        0.000, 0.000, 0.000, 0.000, 0.000, 0.000, 0.000, 0.263,
-    ],
-    known: [1.058, 5.117, 2.728, 1.786],
-    least: 5.157,
-    least_foreign: 5.157,
+    weights: [1.546, 7.635, 0.000, 0.000, 1.999, -1.657, -3.571, 1.235],
+    least: 0.921,
 };
 
 /// For sections that the encoder compared.
 pub const SURE_BY_MEANING: Confidence = Confidence {
-    weights: [
-        2.581, -2.993, 2.332, 2.112, -2.984, -4.476, 2.471, -1.785, 0.172, 2.551, 0.000, 0.000,
-        6.666, 8.796, -0.801, -5.065, 7.521, -4.921, 4.157, 0.298,
-    ],
-    known: [-3.272, 1.984, 7.017, 6.072],
-    least: 6.418,
-    least_foreign: 4.701,
+    weights: [3.456, 5.943, 6.053, 3.356, 2.411, -2.536, -3.090, 1.106],
+    least: 4.020,
 };
+
+/// The similarity that is enough across scripts.
+const NEAR: f32 = 0.287;
+
+#[cfg(test)]
+mod tests {
+    use super::super::rank::FEATURES;
+    use super::*;
+
+    /// A hit that has more of what speaks for it is not weaker, whatever else it has.
+    #[test]
+    fn another_reason_never_makes_a_hit_weaker() {
+        let by_words = [0, 1, 2, 5, 9].as_slice();
+        let by_meaning = [0, 1, 2, 5, 9, 12, 13, 15].as_slice();
+        for (sure, reasons) in [(&SURE_BY_WORDS, by_words), (&SURE_BY_MEANING, by_meaning)] {
+            for (known, weight) in [(0.2, 4.0), (0.5, 10.0), (1.0, 10.0), (1.0, 40.0)] {
+                let said = Said { known, weight };
+                for reason in reasons {
+                    let mut features = [0.3; FEATURES.len()];
+                    let before = sure.sum(&features, said);
+                    features[*reason] = 0.6;
+                    let name = FEATURES[*reason];
+                    assert!(sure.sum(&features, said) >= before, "{name}: {said:?}");
+                }
+            }
+        }
+    }
+}
