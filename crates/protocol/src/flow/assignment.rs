@@ -154,7 +154,7 @@ impl Attempt<'_, '_> {
         let again = assignment.again;
         let brief = |inline: bool| {
             let options = BriefOptions {
-                inline: inline && !again,
+                inline,
                 stage,
                 again: again || assignment.is_later,
             };

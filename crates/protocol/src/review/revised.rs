@@ -67,6 +67,8 @@ impl Changes {
 pub(super) struct Hunk {
     old: Range<usize>,
     new: Range<usize>,
+    /// The old sentences of the whole change of which this is a part.
+    whole: Range<usize>,
 }
 
 /// Splits a change where a sentence has become another one that shares half of its words.
@@ -97,6 +99,7 @@ fn by_sentence(hunk: Hunk, before: &[Sentence], after: &[Sentence]) -> Vec<Hunk>
             parts.push(Hunk {
                 old: hunk.old.start + old.start..hunk.old.start + old.end,
                 new: hunk.new.start + new.start..hunk.new.start + new.end,
+                whole: hunk.old.clone(),
             });
         }
     };
@@ -136,6 +139,7 @@ impl<'t> Revision<'t> {
             let hunk = |op: &DiffOp| Hunk {
                 old: op.old_range(),
                 new: op.new_range(),
+                whole: op.old_range(),
             };
             let parts = |hunk: Hunk| by_sentence(hunk, &before, &after);
             changed.map(hunk).flat_map(parts).collect::<Vec<_>>()
@@ -183,9 +187,9 @@ impl<'t> Revision<'t> {
         (&before - &after, &after - &before)
     }
 
-    /// The words that a change brings.
+    /// The words that a change brings. A word that moved from one sentence to the next is not new.
     pub fn brought(&self, hunk: &Hunk) -> BTreeSet<String> {
-        self.exchanged(hunk).1
+        &self.words_of(hunk) - &words_in(&self.before[hunk.whole.clone()])
     }
 
     /// Whether a change beside some sentences of the new text concerns them: a sentence is new or gone,

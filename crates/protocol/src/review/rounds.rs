@@ -22,6 +22,8 @@ use super::revised::answers_to;
 
 /// The characters of a comment that its author recognises it by.
 const SHOWN: usize = 45;
+/// The characters of a comment beside the sentence about all that say the same.
+const OF_MATTER: usize = 250;
 
 /// Reads a file of the project.
 pub type Read<'r> = &'r dyn Fn(&ProjectPath) -> Option<String>;
@@ -176,10 +178,15 @@ impl Comment {
             let status = self.status.as_str();
             format!(" (round {}, {status}: {})", answer.round, answer.text)
         });
+        // What the panel said of all of them has the gist.
+        let said = match &self.matter {
+            Some(_) => shorten(&self.text, OF_MATTER),
+            None => self.text.clone(),
+        };
         let matter = self.matter.as_ref().map(|matter| {
             let text = &matter.text;
             match language {
-                Language::En => format!(" (answer also for others: {text})"),
+                Language::En => format!(" (for others too: {text})"),
                 Language::Zh => format!("（一并代他人回应：{text}）"),
             }
         });
@@ -189,7 +196,7 @@ impl Comment {
             self.severity.in_language(language),
             self.place(language),
             self.last_quote(),
-            self.text,
+            said,
             matter.unwrap_or_default(),
             answer.unwrap_or_default()
         )
