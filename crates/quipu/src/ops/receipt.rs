@@ -85,7 +85,7 @@ fn adoption(language: Language, path: &str, how: &str) -> String {
 }
 
 /// How an external edit changed a file: `grew`, `changed`, `new` or `removed`.
-pub fn how_in<'w>(language: Language, how: &'w str) -> &'w str {
+pub fn how_in(language: Language, how: &str) -> &str {
     match (language, how) {
         (Language::En, how) => how,
         (Language::Zh, "grew") => "追加",
