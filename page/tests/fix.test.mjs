@@ -662,7 +662,7 @@ test('a sheet, the timeline and who knows what come from memory', async () => {
   const ages = card.locator('li.fact', { hasText: 'age' });
   await ages.locator('.bad').first().waitFor();
   assert.deepEqual(await ages.locator('.bad a').allTextContents(), ['characters.md:9', 'characters.md:8']);
-  assert.match(await ages.locator('.bad').first().textContent(), /contradicts.*two values of `age` at one time/s);
+  assert.match(await ages.locator('.bad').first().textContent(), /contradicts.*aged 41 and 52 within one year/s);
   assert.equal(await card.locator('li.fact', { hasText: 'where' }).locator('.bad').count(), 0, 'one place at a time is no contradiction');
   await accessible(page, 'a sheet');
   await at('story', { tab: 'time' });
