@@ -482,7 +482,22 @@ impl<'c> Rounds<'c> {
                     ),
                 );
             }
-            let located = answer.cited.as_ref().map(|c| self.locate(round, c, read));
+            let own = earlier.iter().find(|c| c.id == id);
+            let located = answer.cited.as_ref().map(|cited| {
+                let here = self.locate(round, cited, read);
+                match own.filter(|_| cited.path.is_none() && here.is_err()) {
+                    // Words of the file that the comment is about.
+                    Some(Comment { path, .. }) if path.is_some() => {
+                        let path = path.clone();
+                        let cited = Cited {
+                            path,
+                            ..cited.clone()
+                        };
+                        self.locate(round, &cited, read)
+                    }
+                    _ => here,
+                }
+            });
             if let Some(Err(what)) = located {
                 fault(answer.line, what);
             }
