@@ -49,6 +49,7 @@ impl Desk {
             ("pattern.rs", "contract/src/pattern.rs"),
             ("journal.rs", "store/src/journal/segments.rs"),
             ("lease.rs", "store/src/lease/leases.rs"),
+            ("lease_session.rs", "store/src/lease/session.rs"),
         ] {
             let text = std::fs::read_to_string(
                 Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap())
