@@ -284,7 +284,7 @@ fn measure(
         started.elapsed().as_secs_f64()
     );
     let started = Instant::now();
-    recall(&project, &Actor::Person, &ask("?", false))?;
+    recall(&project, &Actor::Person, &ask("index", false))?;
     let ours = started.elapsed().as_secs_f64();
     print!(
         "  indexing words: {ours:.1} s, {:.1} MB/s",
@@ -305,7 +305,7 @@ fn measure(
             &Actor::Person,
             &Ask {
                 complete: true,
-                ..ask("?", true)
+                ..ask("index", true)
             },
         )?;
         println!(
