@@ -47,7 +47,15 @@ fn is_shared() -> bool {
 }
 
 /// Scenarios that differ on a shared store, with the reason.
-const OTHERWISE_SHARED: [(&str, &str); 57] = [
+const OTHERWISE_SHARED: [(&str, &str); 59] = [
+    (
+        "relay/opencode-idle",
+        "hooks contact no shared store, so they journal nothing",
+    ),
+    (
+        "review/carried",
+        "copies the project, and both copies share the store",
+    ),
     (
         "review/answers",
         "makes a project without `init`, which no store has",
