@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::{Result, StoreError, Unwritable};
+use crate::files::disk::is_deleted;
 
 /// How often a lock is tried: first after yielding to other processes, then after short sleeps, and
 /// then after longer ones. Locks are held for microseconds, so most waits end early.
@@ -41,18 +42,31 @@ impl KernelLock {
     }
 
     pub fn acquire(&self) -> Result<Held> {
-        let file = self.open()?;
-        self.try_until_locked(&file, YIELDS, &|| false)?;
-        Ok(Held(file))
+        loop {
+            if let Some(held) = self.acquire_after(YIELDS, &|| false)? {
+                return Ok(held);
+            }
+        }
     }
 
     /// Waits for a lock that is held during a disk sync, or until it is no longer needed: another
     /// holder may do the work of all waiters. A waiter that retried at once would take the lock
     /// before other writers could add records for the next sync.
     pub fn acquire_unless(&self, done: &dyn Fn() -> bool) -> Result<Option<Held>> {
-        let file = self.open()?;
-        let is_locked = self.try_until_locked(&file, 0, done)?;
-        Ok(is_locked.then_some(Held(file)))
+        self.acquire_after(0, done)
+    }
+
+    fn acquire_after(&self, yields: u32, done: &dyn Fn() -> bool) -> Result<Option<Held>> {
+        loop {
+            let file = self.open()?;
+            if !self.try_until_locked(&file, yields, done)? {
+                return Ok(None);
+            }
+            // A file that was deleted during the wait excludes nobody.
+            if !is_deleted(&file) {
+                return Ok(Some(Held(file)));
+            }
+        }
     }
 
     /// A kernel lock belongs to the open file. Each attempt opens one of its own, so that threads
@@ -138,4 +152,29 @@ fn holder(file: &File) -> Option<String> {
         return Some(format!("process {pid} ({})", command.trim()));
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_deleted_while_one_waits_has_one_holder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let lock = KernelLock::new(path.clone(), Duration::from_secs(60), None);
+        let first = lock.acquire().unwrap();
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| lock.acquire().map(drop));
+            // Long enough that the waiter has opened the file.
+            std::thread::sleep(Duration::from_millis(100));
+            std::fs::remove_file(&path).unwrap();
+            let second = lock.acquire().unwrap();
+            drop(first);
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(!waiter.is_finished(), "two hold the lock");
+            drop(second);
+            waiter.join().unwrap().unwrap();
+        });
+    }
 }
