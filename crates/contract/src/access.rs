@@ -4,7 +4,7 @@
 //! pointers name, and nothing else; the rule of a file may keep roles out whatever their pointers
 //! name. `{unit}` and `{agent}` stand for the actor's own. Where
 //! sessions work in a role, an agent without one writes what some role may write; a profile's other
-//! files are for people. A session's role also changes the project itself: files that neither a
+//! files are for people. Files whose rule names its roles are closed to it everywhere. A session's role also changes the project itself: files that neither a
 //! profile nor a role names.
 
 use crate::actor::Actor;
@@ -99,8 +99,7 @@ pub enum Readable {
 pub struct Grant<'c> {
     pub role: Option<&'c Role>,
     contract: &'c Contract,
-    /// An agent without a role, where sessions have one.
-    is_roleless: bool,
+    is_agent: bool,
     /// The role of a session, which changes the project's own files as well.
     is_session: bool,
 }
@@ -151,11 +150,10 @@ impl Contract {
             });
         }
         let Some(name) = actor.role() else {
-            let is_agent = matches!(actor, Actor::Agent { .. });
             return Ok(Grant {
                 role: None,
                 contract: self,
-                is_roleless: is_agent && self.session_role().is_some(),
+                is_agent: matches!(actor, Actor::Agent { .. }),
                 is_session: false,
             });
         };
@@ -163,7 +161,7 @@ impl Contract {
             Some(role) => Ok(Grant {
                 role: Some(role),
                 contract: self,
-                is_roleless: false,
+                is_agent: true,
                 is_session: self.wakes_session(name.as_str()),
             }),
             None => Err(unknown(
@@ -227,14 +225,18 @@ impl Grant<'_> {
     }
 
     fn may_write_without_role(&self, path: &ProjectPath) -> Result<(), Denial> {
-        let rule = self.contract.rule(path).filter(|_| self.is_roleless);
-        let Some(rule) = rule else {
+        let is_agent = self.is_agent;
+        let Some(rule) = self.contract.rule(path).filter(|_| is_agent) else {
             return Ok(());
         };
+        if rule.roles.is_some() {
+            return Err(kept(rule, path));
+        }
         // The class decides who writes a derived file. A profile's roles cannot name files that
         // the project's own contract gives a class.
-        let is_projects = rule.profile.is_none() && rule.roles.is_none();
-        if rule.class == Class::Derived || is_projects || self.contract.has_writer(path) {
+        let is_projects = rule.profile.is_none();
+        let is_free = rule.class == Class::Derived || is_projects || self.contract.has_writer(path);
+        if is_free || self.contract.session_role().is_none() {
             return Ok(());
         }
         let what = format!("no role may write `{path}`: only people may");
