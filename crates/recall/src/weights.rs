@@ -35,7 +35,7 @@ pub struct Said {
     pub weight: f32,
 }
 
-/// What the confidence looks at: the share of the question that the hit covers, the weight of these
+/// The inputs of the confidence: the share of the question that the hit covers, the weight of these
 /// words, similarity alone and in context, the date, the known share of the question, its weight,
 /// and the weight of the covered words where much is known.
 ///

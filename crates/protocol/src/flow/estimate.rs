@@ -66,7 +66,7 @@ pub struct Estimate {
 const WITH_TOOLS_READS: u64 = 522;
 const WITH_TOOLS_WRITES: u64 = 145;
 
-/// What an agent writes in a later round of a review, in tokens: a summary, and an answer to a comment;
+/// The length of an agent's text in a later round of a review, in tokens: a summary, and an answer to a comment;
 /// measured in a review in two rounds (docs/performance.md).
 const LATER_SUMMARY: u64 = 150;
 const LATER_ANSWER: u64 = 60;

@@ -217,15 +217,15 @@ pub fn review_round(language: Language, round: usize, own: &OwnComments) -> Stri
         (Language::En, false) => format!(
             "\n**Round {round}.** Write an entry for each of these comments of yours. *not addressed*: with \
              new words if its passage changed. *cannot be checked*: outside these texts; say who can \
-             check it. *declined*: the authors refuse, and you accept their reason. *withdrawn*: you were \
-             wrong.\n\n{list}"
+             check it. *declined*: the authors refuse, and you accept their reason; if you do not, *not \
+             addressed*. *withdrawn*: you were wrong.\n\n{list}"
         ),
         (Language::Zh, true) => {
             format!("\n**第 {round} 轮。**你没有要回应的意见；对改动之处有话要说再写意见。\n{list}")
         }
         (Language::Zh, false) => format!(
             "\n**第 {round} 轮。**逐条回应你未解决的意见。*未解决*：原文已改的，引新稿原文。*无法核对*：在这些文本\
-             之外，写明谁能核对。*同意不改*：作者不改，你接受其理由。*撤回*：你看错了。\n\n{list}"
+             之外，写明谁能核对。*同意不改*：作者不改，你接受其理由；不接受则写*未解决*。*撤回*：你看错了。\n\n{list}"
         ),
     }
 }

@@ -71,9 +71,7 @@ impl LaterRound {
                 .collect(),
         };
         let mut text = messages::review_round(language, round, &own);
-        if let Some(report) = &earlier.report {
-            text.push_str(&messages::earlier_scores(language, report));
-        }
+        text.push_str(&messages::earlier_scores(language, &earlier.report));
         let ids: Vec<&str> = asked().map(|c| c.id.as_str()).collect();
         let reply = reply_path(&rounds).and_then(|path| read(&path));
         let reply = reply.unwrap_or_default();

@@ -17,7 +17,7 @@ use crate::view::words;
 /// A word in more sentences of a text than this says little about any of them.
 const RARE: usize = 2;
 
-/// What a round brings: the change of a text, and the authors' reply.
+/// The news of a round: the change of a text, and the authors' reply.
 pub(super) struct News<'t> {
     old: &'t str,
     new: &'t str,

@@ -76,7 +76,7 @@ pub(crate) fn extract_state(state: &str, part: PanelPart) -> Option<String> {
     Some(format!("{{\n{}\n}}\n", all.join(",\n")))
 }
 
-/// What a later round asks of the agent that weighs the panel: the new comments in the order
+/// The task of the agent that weighs the panel in a later round: the new comments in the order
 /// of the text, each with the others on its passage; what this round resolved; and of the open
 /// comments that are placed already the grave ones and those that a new one may repeat.
 fn later_round(

@@ -457,7 +457,7 @@ pub(super) fn replies_to(reply: &str, ids: &[&str]) -> bool {
     })
 }
 
-/// What a reply says before its first section about a comment: all of it if there is none.
+/// The part of a reply before its first section about a comment: all of it if there is none.
 pub(super) fn said_to_all(reply: &str) -> String {
     let document = Document::parse(reply);
     let mut sections = document.sections().iter();
@@ -560,7 +560,7 @@ mod tests {
         assert_eq!(shown.elsewhere, ["L4", "L11"]);
         let shown = show(&[], &["End"], "Changed: L4.");
         assert_eq!(shown.text, "L4 new\t- 2\nold\tThe last one.");
-        // What changed beside it is one word.
+        // The change beside it is one word.
         let shown = show(&[comment("s1.1", "Eight", NEW)], &[], "");
         assert_eq!(shown.text, "L9\tEight knots.");
     }

@@ -178,7 +178,7 @@ impl Comment {
             let status = self.status.as_str();
             format!(" (round {}, {status}: {})", answer.round, answer.text)
         });
-        // What the panel said of all of them has the gist.
+        // The panel's sentence about all of them has the gist.
         let said = match &self.matter {
             Some(_) => shorten(&self.text, OF_MATTER),
             None => self.text.clone(),
@@ -266,9 +266,9 @@ impl<'c> Rounds<'c> {
         ProjectPath::parse(rule.path.fill(&binding).as_literal()?).ok()
     }
 
-    /// What some rounds did with the earlier comments of an agent: at its end a round joins comments,
-    /// and the next one may have nothing new on a comment. Then it is not addressed, or has the status
-    /// that it had.
+    /// Takes over the work of some rounds on the earlier comments of an agent: at its end a round
+    /// joins comments, and the next one may have nothing new on a comment. Then it is not
+    /// addressed, or has the status that it had.
     pub(super) fn go_on(&self, rounds: Range<usize>, comments: &mut [Comment], read: Read<'_>) {
         for round in rounds {
             if let Some(matters) = self.matters.get(round - 1) {
@@ -439,7 +439,8 @@ impl<'c> Rounds<'c> {
         let mut answered = BTreeSet::new();
         for answer in &report.answers {
             let id = answer.id.as_str();
-            match earlier.iter().find(|c| c.id == id) {
+            let own = earlier.iter().find(|c| c.id == id);
+            match own {
                 None => fault(answer.line, format!("`{id}` is not a comment of yours")),
                 Some(comment) if !comment.is_open() => {
                     let status = comment.status.as_str();
@@ -482,7 +483,6 @@ impl<'c> Rounds<'c> {
                     ),
                 );
             }
-            let own = earlier.iter().find(|c| c.id == id);
             let located = answer.cited.as_ref().map(|cited| {
                 let here = self.locate(round, cited, read);
                 match own.filter(|_| cited.path.is_none() && here.is_err()) {

@@ -210,7 +210,8 @@ impl Sources<'_> {
         let read = self.read_reports(&job.job.step, job.step, &metrics, &reports, is_stale);
         let (mut report, mut faults) = (None, Vec::new());
         if text.is_some() {
-            (report, faults) = (read.report, read.faults);
+            report = read.report.filter(|_| read.faults.is_empty());
+            faults = read.faults;
         }
         let member = Member {
             id: job.job.step.clone(),
@@ -270,13 +271,13 @@ impl Sources<'_> {
             // comment needs an answer of its agent.
             let is_same = last.replace(text.as_str()) == Some(text.as_str());
             let is_asked = read.comments.iter().any(Comment::needs_answer);
-            if is_same && read.report.is_some() && !is_asked {
+            if is_same && read.faults.is_empty() && !is_asked {
                 continue;
             }
             let report = match parse_report(text, metrics, author, read.report.as_ref()) {
                 Ok(report) => report,
                 Err(faults) => {
-                    (read.report, read.faults) = (None, faults);
+                    read.faults = faults;
                     continue;
                 }
             };
@@ -292,8 +293,8 @@ impl Sources<'_> {
                 faults.sort_by_key(|fault| fault.line);
             }
             read.faults = faults;
-            read.report = read.faults.is_empty().then_some(report);
-            if read.report.is_some() {
+            if read.faults.is_empty() {
+                read.report = Some(report);
                 read.comments = after;
             }
         }
@@ -308,11 +309,11 @@ impl Sources<'_> {
 pub struct Earlier {
     /// Its comments, with their places in the current text.
     pub comments: Vec<Comment>,
-    /// Its newest report.
-    pub report: Option<Report>,
+    /// Its newest report without faults.
+    pub report: Report,
 }
 
-/// None if the agent did not report.
+/// None if the agent has no report without faults: it reports as in the first round.
 pub fn load_earlier(contract: &Contract, job: &PlannedJob<'_>, read: Read<'_>) -> Option<Earlier> {
     let sources = Sources {
         contract,
@@ -325,13 +326,14 @@ pub fn load_earlier(contract: &Contract, job: &PlannedJob<'_>, read: Read<'_>) -
     let metrics = sources.metrics(job);
     let mut found = sources.read_reports(&job.job.step, job.step, &metrics, &reports, false);
     sources.rounds.place(&mut found.comments, read);
-    (!reports.is_empty()).then_some(Earlier {
+    Some(Earlier {
         comments: found.comments,
-        report: found.report,
+        report: found.report?,
     })
 }
 
-/// The newest report of an agent or its faults, and its comments of all rounds.
+/// The newest report of an agent without faults, the faults of a newer one, and its comments of all
+/// rounds.
 #[derive(Default)]
 struct ReadReports {
     report: Option<Report>,

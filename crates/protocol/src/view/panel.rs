@@ -33,7 +33,7 @@ pub(super) fn extract(
         for file in &mut stage.files {
             let text = match form(&file.path) {
                 Some(Form::Panel) => extract_state(&file.text, part),
-                // What is placed says nothing that the findings do not say.
+                // The list of placed comments says nothing that the findings do not say.
                 Some(Form::Report) if is_later && part == PanelPart::SumUp => {
                     Some(without_places(&file.text))
                 }
