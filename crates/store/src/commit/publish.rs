@@ -407,16 +407,47 @@ impl Store {
         })
     }
 
+    /// A command that waits for its input has the project open meanwhile. If the folder is
+    /// exchanged then, some of its files are in the old one and some in the new one.
+    fn refuse_if_exchanged(&self) -> Result<()> {
+        if self.tree.is_at_its_path() && self.folders.are_in_place() {
+            return Ok(());
+        }
+        Err(StoreError::refused(
+            "the project was moved or replaced while this command ran; nothing was saved",
+            "run the same command again",
+        ))
+    }
+
+    /// Whether a recorded tail is the end of the journal. A journal that was restored from an older
+    /// copy has only fill there.
+    pub(crate) fn is_tail(&self, tail: &Tail) -> Result<bool> {
+        Ok(self.journal.is_end(tail.at)? && self.journal.line_ends_at(tail.at))
+    }
+
+    /// A project that was restored from a copy may keep a newer file index, or SQLite's log of one.
+    /// For such an index new records were applied long ago, and it would write none of their files.
+    /// Requires the append lock.
+    fn replace_index_ahead_of(&self, tail: &Tail) -> Result<()> {
+        if self.index.open()?.applied()?.at <= tail.at {
+            return Ok(());
+        }
+        let _held = self.applier.lock()?;
+        self.index.replace()
+    }
+
     /// Takes a snapshot of the end of the journal. Requires the append lock.
     pub(crate) fn snapshot(&self) -> Result<Snapshot> {
+        self.refuse_if_exchanged()?;
         let known = self.journal.watermarks_now()?.known();
         self.index.forget_deleted();
         let tail = match known.tail {
             // A dead writer left bytes there, or this process has an old tail.
-            Some(tail) if !self.journal.is_end(tail.at)? => self.find_end(Some(tail))?,
+            Some(tail) if !self.is_tail(&tail)? => self.find_end(Some(tail))?,
             Some(tail) => tail,
             None => self.find_end(None)?,
         };
+        self.replace_index_ahead_of(&tail)?;
         self.applier.redo_after_rebuild()?;
         let applied = self.index.open()?.applied()?.at;
         let pending = self.read_pending(applied, &tail)?;

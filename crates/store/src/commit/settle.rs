@@ -14,10 +14,10 @@ impl Store {
     }
 
     fn settle_once(&self) -> Result<()> {
-        let tail = match self.journal.watermarks_now()?.tail() {
+        let mut tail = match self.journal.watermarks_now()?.tail() {
             // A dead writer may have left records after the tail. Complete them before reporting
             // that they do not exist.
-            Some(tail) if self.journal.is_end(tail.at)? => tail,
+            Some(tail) if self.is_tail(&tail)? => tail,
             _ => {
                 let _held = self.journal.lock()?;
                 self.snapshot()?.tail
@@ -31,7 +31,14 @@ impl Store {
         if self.copies.begin_search() {
             self.journal_conflict_copies()?;
         }
-        if self.index.open()?.applied()?.at >= tail.at {
+        let mut applied = self.index.open()?.applied()?.at;
+        if applied > tail.at {
+            // Another process has just committed, or the index is of another journal.
+            let _held = self.journal.lock()?;
+            tail = self.snapshot()?.tail;
+            applied = self.index.open()?.applied()?.at;
+        }
+        if applied >= tail.at {
             return Ok(());
         }
         self.journal.sync_to(tail.at)?;

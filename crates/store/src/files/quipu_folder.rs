@@ -146,6 +146,19 @@ impl Folders {
         ))
     }
 
+    /// Whether `.quipu` and the journal are the folders that were noted.
+    pub fn are_in_place(&self) -> bool {
+        let place = |stat: &Stat| (stat.device, stat.inode);
+        let is_in_place = |folder: &Folder| match &folder.stat {
+            Some(noted) => stat_of(&folder.path).is_some_and(|now| place(&now) == place(noted)),
+            // It was created since.
+            None => true,
+        };
+        let folders = locked(&self.0);
+        let mut in_use = folders.iter().filter(|folder| !folder.entries.is_empty());
+        in_use.all(is_in_place)
+    }
+
     /// `.quipu` holds the files that a store has open, and the journal its segments: a file that
     /// is new, gone or replaced in these two needs a new store. In the others, only new files need
     /// a check.

@@ -114,6 +114,14 @@ impl Index {
         Ok(())
     }
 
+    /// Replaces the file index with a new one. Requires the apply lock.
+    pub fn replace(&self) -> Result<()> {
+        let mut slot = locked(&self.slot);
+        self.discard(&mut slot)?;
+        *slot = Some(self.open_new()?);
+        Ok(())
+    }
+
     fn discard(&self, slot: &mut Option<FileIndex>) -> Result<()> {
         *slot = None;
         let _held = self.lock.acquire()?;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 use crate::journal::record::Record;
 use crate::journal::segments::{Position, Segments};
 use crate::journal::watermarks::{Tail, Watermarks};
@@ -98,15 +98,21 @@ impl Journal {
         records: Vec<Record>,
     ) -> Result<AppendedRecords> {
         let appended = self.try_append(before, synced, in_new_segment, records);
-        if appended.is_err() {
+        appended.map_err(|error| {
             // The caller gets an error, so another process should not complete these records.
-            let _ = self.cut(before.at);
+            let erased = self.cut(before.at);
             // If a sync failed, the next sync cannot be trusted.
             let _ = self
                 .watermarks()
                 .and_then(|watermarks| watermarks.set_doubt(true));
-        }
-        appended
+            match erased {
+                Ok(_) => error,
+                Err(_) => StoreError::Unsure {
+                    seq: before.seq + 1,
+                    source: Box::new(error),
+                },
+            }
+        })
     }
 
     fn try_append(

@@ -23,6 +23,7 @@ mod powercut;
 mod properties;
 mod recover;
 mod repeated;
+mod restored;
 mod retention;
 mod ruins;
 mod shared;
