@@ -9,7 +9,7 @@
 
 use crate::actor::Actor;
 use crate::class::Class;
-use crate::contract::{Contract, FileRule};
+use crate::contract::{ANY_ROLE, Contract, FileRule};
 use crate::fault::Place;
 use crate::nearest::{nearest, unknown};
 use crate::path::ProjectPath;
@@ -191,7 +191,7 @@ impl Contract {
 impl Grant<'_> {
     pub fn may_write(&self, path: &ProjectPath, binding: &Binding) -> Result<(), Denial> {
         let Some(role) = self.role else {
-            return self.may_write_without_role(path);
+            return self.may_write_without_role(path, binding);
         };
         let rule = self.contract.rule(path);
         let is_own = || rule.is_none() || self.contract.is_projects_own(path);
@@ -224,7 +224,7 @@ impl Grant<'_> {
         })
     }
 
-    fn may_write_without_role(&self, path: &ProjectPath) -> Result<(), Denial> {
+    fn may_write_without_role(&self, path: &ProjectPath, binding: &Binding) -> Result<(), Denial> {
         let is_agent = self.is_agent;
         let Some(rule) = self.contract.rule(path).filter(|_| is_agent) else {
             return Ok(());
@@ -234,12 +234,22 @@ impl Grant<'_> {
         }
         // The class decides who writes a derived file. A profile's roles cannot name files that
         // the project's own contract gives a class.
-        let is_projects = rule.profile.is_none();
-        let is_free = rule.class == Class::Derived || is_projects || self.contract.has_writer(path);
+        let is_free = rule.class == Class::Derived || rule.profile.is_none();
         if is_free || self.contract.session_role().is_none() {
             return Ok(());
         }
-        let what = format!("no role may write `{path}`: only people may");
+        let mut writers = self.contract.writers(path).peekable();
+        let what = match writers.peek() {
+            Some(_) => format!("`{path}` belongs to another agent"),
+            None => format!("no role may write `{path}`: only people may"),
+        };
+        let is_own = |found: Binding| {
+            let agent = found.get("agent");
+            agent.is_none() || agent == binding.get("agent")
+        };
+        if writers.any(is_own) {
+            return Ok(());
+        }
         Err(Denial {
             role: String::new(),
             what,
@@ -308,6 +318,7 @@ fn kept(rule: &FileRule, path: &ProjectPath) -> Denial {
     let names = rule.roles.as_deref().unwrap_or_default();
     let what = match names {
         [] => format!("no role may write `{path}`, whatever its pointers name: only people may"),
+        [any] if any == ANY_ROLE => format!("`{path}` is written in a role"),
         names => format!(
             "only {} may write `{path}`, whatever other pointers name",
             names

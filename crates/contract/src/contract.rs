@@ -47,7 +47,8 @@ pub struct FileRule {
     /// Headings of sections whose items a gate shows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<String>,
-    /// The roles that may write it, if their pointers name it. None: any role.
+    /// The roles that may write it, if their pointers name it; `*` is any role. None: also agents
+    /// without a role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roles: Option<Vec<String>>,
     /// Whether agents are denied regardless of their pointers: the contract's own files.
@@ -58,13 +59,17 @@ pub struct FileRule {
     pub place: Place,
 }
 
+/// In the list of a rule's roles: any role whose pointers name the file, but no agent without a role.
+pub(crate) const ANY_ROLE: &str = "*";
+
 /// Extensions of text files, for rules without a form.
 const TEXT_ENDINGS: [&str; 5] = [".md", ".markdown", ".json", ".toml", ".txt"];
 
 impl FileRule {
     /// Whether a role may write a file under this rule, if its pointers name it.
     pub fn is_open_to(&self, role: &Role) -> bool {
-        let is_role = |name: &String| *name == role.name || role.also.contains(name);
+        let is_role =
+            |name: &String| name == ANY_ROLE || *name == role.name || role.also.contains(name);
         self.roles
             .as_ref()
             .is_none_or(|names| names.iter().any(is_role))
@@ -281,12 +286,19 @@ impl Contract {
     /// Whether a write pointer of any role matches a path, for any unit and agent, and its rule is
     /// open to that role.
     pub fn has_writer(&self, path: &ProjectPath) -> bool {
+        self.writers(path).next().is_some()
+    }
+
+    /// The unit and the agent that each such pointer finds in the path.
+    pub(crate) fn writers(&self, path: &ProjectPath) -> impl Iterator<Item = Binding> {
         let rule = self.rule(path);
         self.roles
             .values()
-            .filter(|role| rule.is_none_or(|rule| rule.is_open_to(role)))
+            .filter(move |role| rule.is_none_or(|rule| rule.is_open_to(role)))
             .flat_map(|role| &role.writes)
-            .any(|write| self.may_name(&write.path, path))
+            .filter(|write| write.path.begins_like(path.as_str()))
+            .flat_map(|write| self.filled(&write.path))
+            .filter_map(|pattern| pattern.matches(path.as_str()))
     }
 
     /// A pattern of a role or a step with its variables filled: by the project's values, and once

@@ -5,7 +5,7 @@
 
 use toml::Spanned;
 
-use crate::contract::Contract;
+use crate::contract::{ANY_ROLE, Contract};
 use crate::fault::{Fault, Place, one_of};
 use crate::flow::Step;
 use crate::naming::NamesNothing;
@@ -44,7 +44,8 @@ impl Resolver {
     /// a unit's variables, are valid for every unit.
     pub(crate) fn check_names(&mut self, contract: &Contract) {
         for rule in &contract.files {
-            let is_unknown = |name: &&String| !contract.roles.contains_key(*name);
+            let is_unknown =
+                |name: &&String| *name != ANY_ROLE && !contract.roles.contains_key(*name);
             let unknown = rule.roles.iter().flatten().find(is_unknown);
             if let Some(role) = unknown {
                 self.found.push(Fault {

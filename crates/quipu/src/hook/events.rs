@@ -364,6 +364,14 @@ fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Resul
             format!("ask the user to run it, or omit the role `{PERSON}`"),
         )));
     }
+    // What the host reports is taken as it is: an agent could report words of the person.
+    if call.quipu_commands(cwd).contains("hook") && project_at(cwd, session)?.is_some() {
+        return Ok(manner.denied(&Failure::new(
+            exit::REFUSED,
+            "`quipu hook` is for the host, not for its agent",
+            "omit it; `quipu integrate --dry-run` shows the hooks of a host",
+        )));
+    }
     let mut judge = Judge::new(session);
     let deeds = call.deeds(cwd);
     let others: Vec<PathBuf> = call
