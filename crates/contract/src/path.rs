@@ -248,7 +248,10 @@ fn show_marks(text: &str) -> String {
 }
 
 fn is_odd(c: char) -> bool {
-    c.is_control() || c == '\\' || is_invisible(c) || is_line_break(c) || is_stand_in(c)
+    if c.is_ascii() {
+        return c.is_ascii_control() || c == '\\';
+    }
+    c.is_control() || is_invisible(c) || is_line_break(c) || is_stand_in(c)
 }
 
 #[cfg(test)]

@@ -328,14 +328,24 @@ impl<'m> Matching<'m> {
         let found = match self.tokens[at] {
             Token::DoubleStar => self.anything(at + 1, from),
             Token::Variable(name) => self.name(usize::from(name), at + 1, from),
-            _ => ends(self.part(from))
-                .rev()
-                .any(|taken| self.matches(at + 1, from + taken)),
+            _ => ends(self.part(from)).rev().any(|taken| {
+                self.may_follow(at + 1, from + taken) && self.matches(at + 1, from + taken)
+            }),
         };
         if !found && let Some(in_vain) = self.in_vain.get_mut(place) {
             *in_vain = true;
         }
         found
+    }
+
+    /// Whether the first token from `at` allows what the path has at `from`. Rules out most ends of a
+    /// wildcard before anything is bound or tried.
+    fn may_follow(&self, at: usize, from: usize) -> bool {
+        match self.tokens.get(at) {
+            Some(Token::Literal(c)) => self.path[from..].starts_with(*c),
+            Some(_) => true,
+            None => from == self.path.len(),
+        }
     }
 
     /// The rest of the part of the path that `from` is in.
@@ -365,6 +375,9 @@ impl<'m> Matching<'m> {
             .rev()
             .filter(|taken| *taken > 0)
             .any(|taken| {
+                if !self.may_follow(rest, from + taken) {
+                    return false;
+                }
                 let value = &self.path[from..from + taken];
                 // The search below tries one value at a time, so a value that cannot match is ruled
                 // out first.

@@ -166,10 +166,22 @@ impl Library {
     }
 }
 
+/// Finds a file from folder to folder. `Dir::get_file` compares the path with every file of every
+/// profile, which every command would feel.
 fn built_in(name: &str, file: &str) -> Option<&'static str> {
-    BUILT_IN
-        .get_file(format!("{name}/{file}"))
-        .and_then(|f| f.contents_utf8())
+    let path = format!("{name}/{file}");
+    let mut folder = &BUILT_IN;
+    loop {
+        let is_wanted = |at: &Path| at.as_os_str() == path.as_str();
+        if let Some(found) = folder.files().find(|file| is_wanted(file.path())) {
+            return found.contents_utf8();
+        }
+        let leads = |at: &Path| {
+            let rest = at.to_str().and_then(|at| path.strip_prefix(at));
+            rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        folder = folder.dirs().find(|dir| leads(dir.path()))?;
+    }
 }
 
 fn precompiled(name: &str, file: &str) -> Option<&'static [u8]> {
