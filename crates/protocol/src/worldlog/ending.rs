@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::closing::{TaskReport, WorldChange, compose_session};
 use super::knowledge::{Pattern, add_lesson, put_pattern, read_knowledge, recount};
 use super::names::bare_step;
-use super::past::load_some;
+use super::past::{load_sessions, load_sessions_of};
 use super::raw::one_line;
 use super::session::{Outcome, Session, nth_name, render_session};
 use super::task::{clear_task, read_task};
@@ -236,15 +236,10 @@ fn count_task(
 
 /// The sessions of one agent, oldest first; all sessions for a caller without a name.
 pub fn own_sessions(project: &Project, actor: &Actor) -> Result<Vec<Session>, WorkError> {
-    let agent = actor.agent().map(|agent| agent.as_str().to_lowercase());
-    let is_own = |past: &Session| {
-        agent.as_ref().is_none_or(|agent| {
-            past.agent
-                .as_ref()
-                .is_some_and(|a| a.to_lowercase() == *agent)
-        })
+    let own = match actor.agent() {
+        Some(agent) => load_sessions_of(project, actor, agent.as_str())?,
+        None => load_sessions(project, actor)?,
     };
-    let own = load_some(project, actor, &is_own)?;
     Ok(own.into_iter().map(|(_, past)| past).collect())
 }
 

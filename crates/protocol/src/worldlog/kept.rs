@@ -1,12 +1,15 @@
 //! `.quipu/sessions.jsonl`: a cache of parsed session records, so that a command reads only new
 //! ones.
 //!
-//! A line is a checksum and a batch: parsed records, and the commit up to which this and earlier
-//! batches are complete. Each checksum covers that of the previous line, so lines after a damaged
-//! one are ignored. A command appends a batch; the file is rewritten when there are many batches.
-//! Without the cache, all records are read again.
+//! A batch is a header line with a checksum, and a line for each record: the record's path, file stat
+//! and agent, a tab, and the parsed record. So a command that wants the records of one agent parses
+//! only the beginnings of the other lines. The header has the commit up to which this and earlier
+//! batches are complete. Each checksum covers that of the batch before it, so batches after a damaged
+//! one are ignored. A command appends a batch; the file is rewritten when there are many. Without the
+//! cache, all records are read again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -18,7 +21,7 @@ use crate::project::open::Project;
 
 const FILE: &str = ".quipu/sessions.jsonl";
 /// The format of a batch. A file with another format is rebuilt.
-const FORM: u32 = 5;
+const FORM: u32 = 6;
 /// With more batches, the file is rewritten as one.
 const MOST_BATCHES: usize = 500;
 
@@ -30,67 +33,162 @@ pub struct Cursor {
 }
 
 /// A record with its file stat: inode, size, time.
-pub type KeptSession = (String, Session);
+pub type ReadSession = (String, Session);
 
 #[derive(Serialize, Deserialize)]
-struct Batch {
+struct Header {
     form: u32,
     cursor: Option<Cursor>,
-    sessions: BTreeMap<String, KeptSession>,
+    /// The length of the record lines.
+    bytes: usize,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     removed: Vec<String>,
 }
 
+/// The beginning of a record's line.
+#[derive(Serialize, Deserialize)]
+struct Head<'t> {
+    #[serde(borrow)]
+    path: Cow<'t, str>,
+    #[serde(borrow)]
+    stat: Cow<'t, str>,
+    /// In lower case; empty without an agent.
+    #[serde(borrow)]
+    agent: Cow<'t, str>,
+}
+
+/// A record of the cache.
+pub struct KeptSession<'t> {
+    pub stat: Cow<'t, str>,
+    agent: Cow<'t, str>,
+    line: &'t str,
+    json: &'t str,
+    /// Whether a reader has found its file unchanged.
+    pub is_seen: bool,
+}
+
+impl KeptSession<'_> {
+    /// Whether an agent wrote it, by a name in lower case. None stands for all agents.
+    pub fn is_of(&self, agent: Option<&str>) -> bool {
+        agent.is_none_or(|agent| !agent.is_empty() && self.agent == agent)
+    }
+
+    pub fn session(&self) -> Option<Session> {
+        serde_json::from_str(self.json).ok()
+    }
+}
+
+/// The agent of a session as the cache compares it.
+pub fn agent_key(agent: &str) -> String {
+    agent.to_lowercase()
+}
+
 #[derive(Default)]
-pub struct Kept {
-    file: PathBuf,
-    pub sessions: BTreeMap<String, KeptSession>,
+pub struct Kept<'t> {
+    pub sessions: HashMap<Cow<'t, str>, KeptSession<'t>>,
     pub cursor: Option<Cursor>,
     batches: usize,
-    /// The checksum of the last line.
+    /// The checksum of the last batch.
     sum: String,
     is_sound: bool,
 }
 
-fn sum_of(before: &str, json: &str) -> String {
-    Version::of(format!("{before}\n{json}").as_bytes())
-        .as_str()
-        .to_owned()
+/// The text of the cache; empty if there is none.
+pub fn read_file(project: &Project) -> String {
+    std::fs::read_to_string(file_of(project)).unwrap_or_default()
 }
 
-impl Kept {
-    pub fn load(project: &Project) -> Kept {
-        let mut kept = Kept {
-            file: project.store.root().join(FILE),
-            is_sound: true,
-            ..Kept::default()
+fn file_of(project: &Project) -> PathBuf {
+    project.store.root().join(FILE)
+}
+
+fn sum_of(before: &str, header: &str, lines: &str) -> String {
+    let lines = Version::of(lines.as_bytes());
+    let sum = Version::of(format!("{before}\n{header}\n{lines}").as_bytes());
+    sum.as_str().to_owned()
+}
+
+/// A batch as text. `before` is the checksum of the batch before it.
+fn render_batch(
+    before: &str,
+    cursor: Option<Cursor>,
+    removed: Vec<String>,
+    lines: &str,
+) -> Option<String> {
+    let header = Header {
+        form: FORM,
+        cursor,
+        bytes: lines.len(),
+        removed,
+    };
+    let header = serde_json::to_string(&header).ok()?;
+    let sum = sum_of(before, &header, lines);
+    Some(format!("{sum} {header}\n{lines}"))
+}
+
+fn render_lines(sessions: &BTreeMap<String, ReadSession>) -> Option<String> {
+    let mut lines = String::new();
+    for (path, (stat, session)) in sessions {
+        let head = Head {
+            path: path.into(),
+            stat: stat.into(),
+            agent: session
+                .agent
+                .as_deref()
+                .map(agent_key)
+                .unwrap_or_default()
+                .into(),
         };
-        let Ok(text) = std::fs::read_to_string(&kept.file) else {
-            kept.is_sound = false;
-            return kept;
-        };
-        for line in text.lines() {
-            let parsed = line
-                .split_once(' ')
-                .filter(|(sum, json)| sum_of(&kept.sum, json) == *sum);
-            let batch = parsed
-                .and_then(|(sum, json)| Some((sum, serde_json::from_str::<Batch>(json).ok()?)));
-            let Some((sum, batch)) = batch.filter(|(_, batch)| batch.form == FORM) else {
-                kept.is_sound = false;
-                break;
-            };
-            kept.sum = sum.to_owned();
-            kept.batches += 1;
-            kept.cursor = batch.cursor;
-            batch
-                .removed
-                .iter()
-                .for_each(|path| drop(kept.sessions.remove(path)));
-            kept.sessions.extend(batch.sessions);
+        lines.push_str(&serde_json::to_string(&head).ok()?);
+        lines.push('\t');
+        lines.push_str(&serde_json::to_string(session).ok()?);
+        lines.push('\n');
+    }
+    Some(lines)
+}
+
+impl<'t> Kept<'t> {
+    pub fn parse(text: &'t str) -> Kept<'t> {
+        let mut kept = Kept::default();
+        let mut rest = text;
+        while let Some(after) = kept.take_batch(rest) {
+            rest = after;
         }
-        // An incomplete last line.
-        kept.is_sound &= text.ends_with('\n');
+        kept.is_sound = !text.is_empty() && rest.is_empty();
         kept
+    }
+
+    /// Takes a batch from the beginning of the text. None if it is incomplete or damaged.
+    fn take_batch(&mut self, text: &'t str) -> Option<&'t str> {
+        let (first, rest) = text.split_once('\n')?;
+        let (sum, json) = first.split_once(' ')?;
+        let header: Header = serde_json::from_str(json).ok()?;
+        if header.form != FORM {
+            return None;
+        }
+        let (lines, rest) = rest.split_at_checked(header.bytes)?;
+        if sum_of(&self.sum, json, lines) != sum {
+            return None;
+        }
+        for path in &header.removed {
+            self.sessions.remove(path.as_str());
+        }
+        for line in lines.lines() {
+            let (head, json) = line.split_once('\t')?;
+            let head: Head<'t> = serde_json::from_str(head).ok()?;
+            let session = KeptSession {
+                stat: head.stat,
+                agent: head.agent,
+                line,
+                json,
+                is_seen: false,
+            };
+            self.sessions.insert(head.path, session);
+        }
+        self.sum = sum.to_owned();
+        self.cursor = header.cursor;
+        self.batches += 1;
+        Some(rest)
     }
 
     /// The paths that commits since the last batch changed. None if the tail of the journal does
@@ -117,38 +215,38 @@ impl Kept {
         })
     }
 
-    /// Appends newly read records, up to a commit. `all` has all known records. On failure, they
-    /// are read again next time.
+    /// Appends newly read records, up to a commit. `removed` are paths without a record now. On
+    /// failure, the records are read again next time.
     pub fn add(
-        &self,
+        mut self,
+        project: &Project,
         cursor: Option<Cursor>,
-        fresh: BTreeMap<String, KeptSession>,
+        fresh: &BTreeMap<String, ReadSession>,
         removed: Vec<String>,
-        all: &BTreeMap<String, KeptSession>,
     ) {
-        if !self.is_sound || self.batches >= MOST_BATCHES {
-            // Borrow, to avoid copying thousands of records.
-            let json =
-                serde_json::json!({"form": FORM, "cursor": cursor, "sessions": all}).to_string();
-            let _ = super::past::write_derived(
-                &self.file,
-                format!("{} {json}\n", sum_of("", &json)).as_bytes(),
-            );
-            return;
-        }
-        let Ok(json) = serde_json::to_string(&Batch {
-            form: FORM,
-            cursor,
-            sessions: fresh,
-            removed,
-        }) else {
+        let Some(mut lines) = render_lines(fresh) else {
             return;
         };
-        let line = format!("{} {json}\n", sum_of(&self.sum, &json));
-        let _ = std::fs::OpenOptions::new()
-            .append(true)
-            .open(&self.file)
-            .and_then(|mut file| file.write_all(line.as_bytes()));
+        let file = file_of(project);
+        if self.is_sound && self.batches < MOST_BATCHES {
+            if let Some(batch) = render_batch(&self.sum, cursor, removed, &lines) {
+                let _ = std::fs::OpenOptions::new()
+                    .append(true)
+                    .open(&file)
+                    .and_then(|mut file| file.write_all(batch.as_bytes()));
+            }
+            return;
+        }
+        let is_replaced =
+            |path: &str| fresh.contains_key(path) || removed.iter().any(|r| r == path);
+        self.sessions.retain(|path, _| !is_replaced(path));
+        for kept in self.sessions.values() {
+            lines.push_str(kept.line);
+            lines.push('\n');
+        }
+        if let Some(batch) = render_batch("", cursor, Vec::new(), &lines) {
+            let _ = super::past::write_derived(&file, batch.as_bytes());
+        }
     }
 }
 

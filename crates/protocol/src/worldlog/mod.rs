@@ -46,7 +46,9 @@ pub use knowledge::{
 };
 pub use matching::{Kind as MatchKind, Match};
 pub use metrics::{Gain, Metrics, Point, measure};
-pub use past::{PastSession, load_sessions, newest_sessions, stem, write_derived};
+pub use past::{
+    PastSession, load_sessions, load_sessions_of, newest_sessions, stem, write_derived,
+};
 pub use plot::{render_blocks, render_svg};
 pub use proposal::{Proposal, pattern_after, propose};
 pub use session::{

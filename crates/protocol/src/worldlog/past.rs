@@ -1,15 +1,16 @@
 //! Past sessions of a project, as far as an actor may read them.
 //!
-//! Records never change, so parsed records are cached (`kept.rs`). A start without a task needs less:
-//! `newest_sessions` lists the names of all files and reads only the newest records.
+//! Records never change, so parsed records are cached (`kept.rs`). A command that needs the sessions of
+//! one agent lists the names of all files and parses only the records of that agent. A start without
+//! a task needs less: `newest_sessions` reads only the newest records.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use quipu_contract::{Actor, Class, Form, ProjectPath};
 use quipu_store::StoreError;
 
-use super::kept::{Kept, KeptSession, newest};
+use super::kept::{Kept, agent_key, newest, read_file};
 use super::session::{Session, read_session};
 use crate::files::read_scope::ReadScope;
 use crate::project::forms::folders_of;
@@ -27,71 +28,125 @@ pub type PastSession = (String, Session);
 
 /// All sessions that the actor may read, oldest first.
 pub fn load_sessions(project: &Project, actor: &Actor) -> Result<Vec<PastSession>, StoreError> {
-    load_some(project, actor, &|_| true)
+    load_of(project, actor, None)
 }
 
-/// The wanted ones of all sessions that the actor may read, oldest first. Choosing before sorting
-/// saves a finish the order of other agents' sessions.
-pub fn load_some(
+/// The sessions of one agent that the actor may read, oldest first. Case does not matter.
+pub fn load_sessions_of(
     project: &Project,
     actor: &Actor,
-    is_wanted: &dyn Fn(&Session) -> bool,
+    agent: &str,
 ) -> Result<Vec<PastSession>, StoreError> {
-    let current = read_new(project)?;
+    load_of(project, actor, Some(&agent_key(agent)))
+}
+
+fn load_of(
+    project: &Project,
+    actor: &Actor,
+    agent: Option<&str>,
+) -> Result<Vec<PastSession>, StoreError> {
+    let text = read_file(project);
+    let sessions = match read_new(project, agent, Kept::parse(&text))? {
+        Some(sessions) => sessions,
+        // A record that cannot be read: without the cache, all are read again.
+        None => read_new(project, agent, Kept::default())?.unwrap_or_default(),
+    };
     let reader = ReadScope::of(project, actor);
-    let readable = |path: &str| ProjectPath::parse(path).is_ok_and(|path| reader.reads(&path));
-    let mut sessions: Vec<PastSession> = current
+    let mut sessions: Vec<PastSession> = sessions
         .into_iter()
-        .filter(|(path, (_, session))| is_wanted(session) && readable(path))
-        .map(|(path, (_, session))| (path, session))
+        .filter(|(path, _)| reader.reads(path))
+        .map(|(path, session)| (path.as_str().to_owned(), session))
         .collect();
     sort_by_time(project, &mut sessions)?;
     Ok(sessions)
 }
 
-/// All sessions, from the cache and from new files. A record changes only by a commit, so files
-/// that no commit touched are not checked.
-fn read_new(project: &Project) -> Result<BTreeMap<String, KeptSession>, StoreError> {
-    let mut kept = Kept::load(project);
+/// The sessions of an agent, or of all, from the cache and from new files. A record changes only by
+/// a commit, so files that no commit touched are not checked. None if a cached record cannot be read.
+fn read_new(
+    project: &Project,
+    agent: Option<&str>,
+    mut kept: Kept<'_>,
+) -> Result<Option<Vec<(ProjectPath, Session)>>, StoreError> {
     let cursor = newest(project);
     let changed = kept.changed_since(project);
-    let (mut current, mut fresh) = (BTreeMap::new(), Vec::new());
-    for (path, is_record) in session_paths(project)? {
-        let known = kept.sessions.remove(path.as_str());
-        let is_settled = is_record
-            && changed
-                .as_ref()
-                .is_some_and(|changed| !changed.contains(path.as_str()));
-        let look = match known {
-            Some(_) if is_settled => None,
-            _ => project.store.stat_text(&path)?,
+    let fresh = find_fresh(project, &mut kept, changed.as_ref())?;
+    let mut sessions = Vec::new();
+    for (path, known) in &kept.sessions {
+        if known.is_seen
+            && known.is_of(agent)
+            && let Some(path) = session_path(project, path)
+        {
+            let Some(session) = known.session() else {
+                return Ok(None);
+            };
+            sessions.push((path, session));
+        }
+    }
+    let mut added = BTreeMap::new();
+    for part in fresh.chunks(AT_ONCE) {
+        let paths: Vec<ProjectPath> = part.iter().map(|(path, _)| path.clone()).collect();
+        for ((path, look), (_, session)) in part.iter().zip(read(project, &paths)?) {
+            let Some(session) = session else { continue };
+            let key = session.agent.as_deref().map(agent_key);
+            if agent.is_none_or(|agent| key.as_deref() == Some(agent)) {
+                sessions.push((path.clone(), session.clone()));
+            }
+            added.insert(path.as_str().to_owned(), (look.clone(), session));
+        }
+    }
+    let unseen = kept.sessions.iter().filter(|(_, known)| !known.is_seen);
+    let removed: Vec<String> = unseen
+        .filter(|(path, _)| !added.contains_key(path.as_ref()))
+        .map(|(path, _)| path.to_string())
+        .collect();
+    let is_behind = changed.is_none_or(|changed| changed.len() > FAR_BEHIND);
+    if !added.is_empty() || !removed.is_empty() || is_behind && kept.cursor != cursor {
+        kept.add(project, cursor, &added, removed);
+    }
+    Ok(Some(sessions))
+}
+
+/// The session files that the cache does not have as they are, with their file stats. Marks the
+/// others as seen.
+fn find_fresh(
+    project: &Project,
+    kept: &mut Kept<'_>,
+    changed: Option<&BTreeSet<String>>,
+) -> Result<Vec<(ProjectPath, String)>, StoreError> {
+    let is_untouched = |name: &str| changed.is_some_and(|changed| !changed.contains(name));
+    let mut rules = project.contract.of_form(Form::Session);
+    let are_records = rules.all(|rule| rule.class == Class::Record);
+    let (mut names, mut name) = (Vec::new(), String::new());
+    each_session_file(project, &mut |folder, file| {
+        join_into(&mut name, folder, file);
+        match kept.sessions.get_mut(name.as_str()) {
+            Some(known) if are_records && is_untouched(&name) => known.is_seen = true,
+            _ => names.push(name.clone()),
+        }
+    })?;
+    names.sort();
+    names.dedup();
+    let mut fresh = Vec::new();
+    for name in &names {
+        let Some((path, class)) = session_rule(project, name) else {
+            continue;
+        };
+        let known = kept.sessions.get_mut(name.as_str());
+        let is_settled = known.is_some() && class == Class::Record && is_untouched(name);
+        let look = match is_settled {
+            true => None,
+            false => project.store.stat_text(&path)?,
         };
         match (known, look) {
-            (Some(known), look) if is_settled || look.as_ref() == Some(&known.0) => {
-                drop(current.insert(path.as_str().to_owned(), known))
+            (Some(known), look) if is_settled || look.as_deref() == Some(&*known.stat) => {
+                known.is_seen = true;
             }
             (_, Some(look)) => fresh.push((path, look)),
             (_, None) => {}
         }
     }
-    let (paths, looks): (Vec<ProjectPath>, Vec<String>) = fresh.into_iter().unzip();
-    let mut added = BTreeMap::new();
-    for (part, looks) in paths.chunks(AT_ONCE).zip(looks.chunks(AT_ONCE)) {
-        let read = read(project, part)?.into_iter().zip(looks);
-        added.extend(
-            read.filter_map(|((path, session), look)| Some((path, (look.clone(), session?)))),
-        );
-    }
-    current.extend(added.clone());
-    // The remaining entries were removed.
-    let removed: Vec<String> = std::mem::take(&mut kept.sessions).into_keys().collect();
-    let is_behind = changed
-        .as_ref()
-        .is_none_or(|changed| changed.len() > FAR_BEHIND);
-    if !added.is_empty() || !removed.is_empty() || is_behind && kept.cursor != cursor {
-        kept.add(cursor, added, removed, &current);
-    }
-    Ok(current)
+    Ok(fresh)
 }
 
 /// Sorts oldest first, and sessions of the same second in commit order.
@@ -179,22 +234,6 @@ pub fn stem(path: &ProjectPath) -> &str {
     name.strip_suffix(".md").unwrap_or(name)
 }
 
-/// The contract's session files in order, and whether each has class `record`.
-fn session_paths(project: &Project) -> Result<Vec<(ProjectPath, bool)>, StoreError> {
-    let mut names: Vec<String> = Vec::new();
-    each_session_file(project, &mut |folder, name| {
-        names.push(joined(folder, name))
-    })?;
-    names.sort();
-    names.dedup();
-    Ok(names
-        .iter()
-        .filter_map(|name| {
-            session_rule(project, name).map(|(path, class)| (path, class == Class::Record))
-        })
-        .collect())
-}
-
 fn session_path(project: &Project, name: &str) -> Option<ProjectPath> {
     session_rule(project, name).map(|(path, _)| path)
 }
@@ -224,11 +263,18 @@ fn each_session_file(
 }
 
 fn joined(folder: &str, name: &str) -> String {
-    if folder.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{folder}/{name}")
+    let mut path = String::new();
+    join_into(&mut path, folder, name);
+    path
+}
+
+fn join_into(path: &mut String, folder: &str, name: &str) {
+    path.clear();
+    if !folder.is_empty() {
+        path.push_str(folder);
+        path.push('/');
     }
+    path.push_str(name);
 }
 
 /// Writes a derived file atomically, so that readers never see a partial file.
@@ -299,16 +345,16 @@ mod tests {
         assert_eq!(load_sessions(&project, &actor).unwrap().len(), 301);
         assert_eq!(load_sessions(&project, &actor).unwrap().len(), 301);
 
-        // One more record is appended to the cache. The other files are not checked, so changes to
+        // One more record is appended to the cache, with a header. The other files are not checked, so changes to
         // them are not detected here.
         let kept = folder.path().join(".quipu/sessions.jsonl");
         let lines = || std::fs::read_to_string(&kept).unwrap().lines().count();
         let before = lines();
         write("2026-01-02_fix_new");
         assert_eq!(load_sessions(&project, &actor).unwrap().len(), 302);
-        assert_eq!(lines(), before + 1);
+        assert_eq!(lines(), before + 2);
         assert_eq!(load_sessions(&project, &actor).unwrap().len(), 302);
-        assert_eq!(lines(), before + 1);
+        assert_eq!(lines(), before + 2);
         std::fs::remove_file(folder.path().join(".sessions/2026-01-02_fix_new.md")).unwrap();
         assert_eq!(load_sessions(&project, &actor).unwrap().len(), 301);
 
@@ -334,5 +380,36 @@ mod tests {
             std::fs::write(&kept, &whole[..at]).unwrap();
             assert_eq!(problem_of_7(), (301, "x".to_owned()), "cut at {at}");
         }
+    }
+
+    #[test]
+    fn the_sessions_of_one_agent_are_read_from_new_files_and_from_the_cache() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout {
+            profiles: vec!["worldlog".into()],
+            ..Layout::default()
+        };
+        lay_out(folder.path(), &layout, Options::default()).unwrap();
+        let write = |name: &str, agent: &str| {
+            let text = format!("## Task\n\n- Agent: {agent}\n\n## Problem\n\nx\n");
+            std::fs::write(folder.path().join(format!(".sessions/{name}.md")), text).unwrap();
+        };
+        let project = Project::open(folder.path(), Options::default()).unwrap();
+        let names = |agent: &str| -> Vec<String> {
+            let found = load_sessions_of(&project, &Actor::Person, agent).unwrap();
+            found.into_iter().map(|(_, session)| session.name).collect()
+        };
+        write("2026-01-01_fix_a", "Otto");
+        write("2026-01-02_fix_b", "anna");
+        write("2026-01-03_fix_c", "otto");
+        let of_otto = ["2026-01-01_fix_a", "2026-01-03_fix_c"];
+        assert_eq!(names("OTTO"), of_otto);
+        assert_eq!(names("otto"), of_otto);
+        assert_eq!(names("anna"), ["2026-01-02_fix_b"]);
+        // What is read for one agent is cached for all.
+        write("2026-01-04_fix_d", "anna");
+        assert_eq!(names("otto"), of_otto);
+        assert_eq!(names("anna"), ["2026-01-02_fix_b", "2026-01-04_fix_d"]);
+        assert_eq!(load_sessions(&project, &Actor::Person).unwrap().len(), 4);
     }
 }

@@ -41,11 +41,11 @@ const MOST_NAMED: usize = 8;
 /// Names the flagged files that an actor reads, so that a session does not end without a word on
 /// what was done behind its hooks. The finish is durable, so a failure here does not undo it.
 pub fn with_flagged_files(answer: Answer, project: &Project, actor: &Actor) -> Answer {
-    let Ok(mut scan) = project.store.scan_status() else {
+    let Ok(mut flagged) = project.store.scan_flagged() else {
         return answer;
     };
-    ReadScope::of(project, actor).narrow(&mut scan);
-    let flagged: Vec<&FileStatus> = scan.flagged().collect();
+    let scope = ReadScope::of(project, actor);
+    flagged.retain(|file| scope.names_all(std::slice::from_ref(&file.path)));
     let mut answer = flagged
         .iter()
         .take(MOST_NAMED)

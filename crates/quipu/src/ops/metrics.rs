@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use quipu_contract::Form;
-use quipu_protocol::worldlog::{load_sessions, measure, read_knowledge, render_blocks, render_svg};
+use quipu_protocol::worldlog::{
+    load_sessions, load_sessions_of, measure, read_knowledge, render_blocks, render_svg,
+};
 use quipu_protocol::{AskedCounts, MemorySize, asked_counts, load_formed, memory_size};
 use serde_json::json;
 
@@ -31,17 +33,11 @@ impl Operate for Metrics {
         let project = session.project()?;
         let own = session.actor.agent().map(|agent| agent.as_str().to_owned());
         let of = self.of.or(own).filter(|of| of != "all");
-        let sessions: Vec<_> = load_sessions(&project, &session.actor)?
-            .into_iter()
-            .map(|(_, past)| past)
-            .filter(|past| {
-                of.as_ref().is_none_or(|of| {
-                    past.agent
-                        .as_ref()
-                        .is_some_and(|a| a.to_lowercase() == of.to_lowercase())
-                })
-            })
-            .collect();
+        let sessions = match &of {
+            Some(of) => load_sessions_of(&project, &session.actor, of)?,
+            None => load_sessions(&project, &session.actor)?,
+        };
+        let sessions: Vec<_> = sessions.into_iter().map(|(_, past)| past).collect();
         // The agent's knowledge file supplies patterns that its sessions do not name.
         let known = session
             .actor

@@ -185,6 +185,22 @@ impl Store {
         self.index.sound(|| self.scan_once())
     }
 
+    /// The flagged files of a status scan. The other files are compared and not listed.
+    pub fn scan_flagged(&self) -> Result<Vec<FileStatus>> {
+        self.index.sound(|| {
+            self.settle()?;
+            self.rescue_leftovers()?;
+            let found = self.worktree.walk_files()?;
+            self.index.forget_deleted();
+            let mut scan = StatusScan::default();
+            let mut heads = self.compare_found(&found.files, &mut scan)?;
+            heads.retain(|(_, head)| head.flag.is_some());
+            self.list_files(&heads, &mut scan);
+            scan.files.retain(|file| file.flag.is_some());
+            Ok(scan.files)
+        })
+    }
+
     fn scan_once(&self) -> Result<(StatusScan, Option<TreeFingerprint>)> {
         self.settle()?;
         self.rescue_leftovers()?;
@@ -211,8 +227,20 @@ impl Store {
             strange: self.list_strange(found, odd),
             ..StatusScan::default()
         };
-        let mut heads = self.index.open()?.all()?;
-        let Sorted { changed, fixed } = self.sort_found(found, &heads, &mut scan);
+        let heads = self.compare_found(found, &mut scan)?;
+        self.list_files(&heads, &mut scan);
+        Ok(scan)
+    }
+
+    /// Compares the files on disk with the index, adopts or flags changed ones, and returns the index
+    /// after that.
+    fn compare_found(
+        &self,
+        found: &[(String, FileStat)],
+        scan: &mut StatusScan,
+    ) -> Result<Vec<(String, FileHead)>> {
+        let heads = self.index.open()?.all()?;
+        let Sorted { changed, fixed } = self.sort_found(found, &heads, scan);
         // These files match again, so their flags are cleared.
         for (text, version, file_stat) in &fixed {
             self.index
@@ -221,13 +249,12 @@ impl Store {
         }
         let is_index_changed = !changed.is_empty() || !fixed.is_empty();
         if !changed.is_empty() {
-            self.scan_changed(changed, &heads, &mut scan)?;
+            self.scan_changed(changed, &heads, scan)?;
         }
         if is_index_changed {
-            heads = self.index.open()?.all()?;
+            return self.index.open()?.all();
         }
-        self.list_files(&heads, &mut scan);
-        Ok(scan)
+        Ok(heads)
     }
 
     /// Links, special files and folders at paths of files.

@@ -333,7 +333,9 @@ fn touched(
             && (e.who == mine || e.who == Who::external())
             && e.kind != quipu_store::Kind::Lease
     };
-    let recent = project.store.recent(LOOK_BACK)?;
+    let recent = project
+        .store
+        .recent_until(LOOK_BACK, &mut |entry| entry.seq <= session.seq)?;
     let mut paths: Vec<String> = recent
         .iter()
         .filter(|e| is_own(e))

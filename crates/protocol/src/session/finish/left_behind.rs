@@ -39,7 +39,10 @@ pub(super) fn find_left_behind(
     if open.is_empty() {
         return Ok(Vec::new());
     }
-    let recent = project.store.recent(LOOK_BACK)?;
+    let oldest = open.iter().map(|old| old.seq).min().unwrap_or_default();
+    let recent = project
+        .store
+        .recent_until(LOOK_BACK, &mut |entry| entry.seq <= oldest)?;
     let until = session.map_or(u64::MAX, |s| s.seq);
     let is_work = |e: &LogEntry, old: &OpenSession| {
         e.who == old.who
