@@ -414,7 +414,9 @@ impl Project {
     /// against memory; then the store judges the change. All entry points use this function.
     pub fn validate(&self, mut change: Change) -> Result<Validated<'_>, StoreError> {
         change.with_rules = true;
-        for (path, bytes) in self.resulting_texts(&change)? {
+        self.refuse_false_end(&change)?;
+        let is_checked = |path: &ProjectPath| self.contract.blocks_conflicts(path);
+        for (path, bytes) in self.resulting_texts(&change, is_checked)? {
             // Skip files that the actor may not write: a finding would reveal their text. The store
             // refuses the change anyway.
             let binding = self.contract.actor_binding(&change.actor);
@@ -462,17 +464,14 @@ impl Project {
         self.store.validate(change)
     }
 
-    /// Returns the resulting text of each changed file for which contradictions block.
-    fn resulting_texts<'c>(
+    /// Returns the resulting texts of the changed files that are asked about.
+    pub(crate) fn resulting_texts<'c>(
         &self,
         change: &'c Change,
+        is_asked: impl Fn(&ProjectPath) -> bool,
     ) -> Result<BTreeMap<&'c ProjectPath, Cow<'c, [u8]>>, StoreError> {
         let mut texts: BTreeMap<&ProjectPath, Cow<'_, [u8]>> = BTreeMap::new();
-        for op in change
-            .ops
-            .iter()
-            .filter(|op| self.contract.blocks_conflicts(op.path()))
-        {
+        for op in change.ops.iter().filter(|op| is_asked(op.path())) {
             let path = op.path();
             let mut so_far = || match texts.remove(path) {
                 Some(text) => Ok(text.into_owned()),

@@ -60,7 +60,11 @@ impl Store {
         let compressed = {
             // Under the lock, because a compressed copy of the old segment must not undo a prune.
             let _held = self.journal.lock()?;
-            self.journal.compress_older(tail.at.segment)?
+            // After a failed sync, the segments are still to be written again.
+            match self.journal.watermarks()?.known().doubt {
+                true => 0,
+                false => self.journal.compress_older(tail.at.segment)?,
+            }
         };
         if compressed > 0 {
             fixed.push(format!("compressed {compressed} old journal segment(s)"));

@@ -5,6 +5,7 @@
 //! Suspicious findings are warnings; they are recorded with the job.
 
 mod collect;
+mod end;
 mod places;
 mod quotes;
 mod repeated;
