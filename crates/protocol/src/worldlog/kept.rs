@@ -39,7 +39,8 @@ pub type ReadSession = (String, Session);
 struct Header {
     form: u32,
     cursor: Option<Cursor>,
-    /// The length of the record lines.
+    /// The number of record lines, and their length.
+    records: usize,
     bytes: usize,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     removed: Vec<String>,
@@ -118,6 +119,7 @@ fn render_batch(
     let header = Header {
         form: FORM,
         cursor,
+        records: lines.lines().count(),
         bytes: lines.len(),
         removed,
     };
@@ -173,6 +175,7 @@ impl<'t> Kept<'t> {
         for path in &header.removed {
             self.sessions.remove(path.as_str());
         }
+        self.sessions.reserve(header.records.min(lines.len()));
         for line in lines.lines() {
             let (head, json) = line.split_once('\t')?;
             let head: Head<'t> = serde_json::from_str(head).ok()?;

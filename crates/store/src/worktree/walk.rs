@@ -102,7 +102,7 @@ fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() {
         name.to_owned()
     } else {
-        format!("{folder}/{name}")
+        [folder, "/", name].concat()
     }
 }
 
