@@ -8,7 +8,7 @@ use quipu_store::{Change, Refused, StoreError};
 
 use super::collect::Collected;
 use super::find_faults;
-use crate::flow::job::plan_jobs;
+use crate::flow::job::{Output, plan_jobs};
 use crate::flow::snapshot::marker_of;
 use crate::project::open::Project;
 
@@ -32,27 +32,53 @@ impl Project {
         if texts.is_empty() {
             return Ok(());
         }
-        let is_output = |path: &ProjectPath| texts.contains_key(path);
-        for mut job in plan_jobs(&self.contract) {
-            job.outputs.retain(|output| is_output(&output.path));
-            for output in job.outputs.clone() {
-                let bytes = texts[&output.path].to_vec();
-                let marker = marker_of(output.path.as_str(), &String::from_utf8_lossy(&bytes));
-                let Some(marker) = marker.filter(|found| output.markers.contains(found)) else {
-                    continue;
-                };
-                job.outputs = vec![output.clone()];
-                let collected = Collected {
-                    files: vec![(output.clone(), bytes)],
-                    ..Collected::default()
-                };
-                let found = find_faults(self, &job, &collected, &[])?;
-                if !found.faults.is_empty() {
-                    return Err(self.false_end(found.faults.join("\n"), &output.path, &marker));
+        let jobs = plan_jobs(&self.contract);
+        let has_role = change.actor.role().is_some();
+        for (path, bytes) in &texts {
+            let text = String::from_utf8_lossy(bytes);
+            let Some(marker) = marker_of(path.as_str(), &text) else {
+                continue;
+            };
+            let is_ended =
+                |output: &Output| output.path == **path && output.markers.contains(&marker);
+            let faults = match jobs.iter().find(|job| job.outputs.iter().any(is_ended)) {
+                Some(job) => {
+                    let mut job = job.clone();
+                    job.outputs.retain(is_ended);
+                    let files = job.outputs.iter().cloned();
+                    let collected = Collected {
+                        files: files.map(|output| (output, bytes.to_vec())).collect(),
+                        ..Collected::default()
+                    };
+                    find_faults(self, &job, &collected, &[])?.faults
                 }
+                None if !has_role && self.ends_job_of_no_unit(path, &marker) => {
+                    vec![match self.contract.language {
+                        Language::En => format!("no unit of the flow has `{path}` yet"),
+                        Language::Zh => format!("流程里还没有哪个单元写 `{path}`"),
+                    }]
+                }
+                None => Vec::new(),
+            };
+            if !faults.is_empty() {
+                return Err(self.false_end(faults.join("\n"), path, &marker));
             }
         }
         Ok(())
+    }
+
+    /// Whether a step writes such files, but not for a unit that exists: once the unit is declared,
+    /// the marker would count.
+    fn ends_job_of_no_unit(&self, path: &ProjectPath, marker: &str) -> bool {
+        let contract = &self.contract;
+        let ruled = contract.rule(path).and_then(|rule| rule.marker.as_ref());
+        let roles = contract.steps.iter().filter_map(|step| step.role.as_ref());
+        roles
+            .filter_map(|role| contract.roles.get(role))
+            .flat_map(|role| &role.writes)
+            .filter(|write| write.path.matches(path.as_str()).is_some())
+            .filter_map(|write| write.marker.as_ref().or(ruled))
+            .any(|markers| markers.split('|').any(|known| known.trim() == marker))
     }
 
     fn false_end(&self, what: String, path: &ProjectPath, marker: &str) -> StoreError {
