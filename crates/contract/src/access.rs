@@ -288,7 +288,7 @@ impl Grant<'_> {
             return Ok(Readable::Sections(sections));
         }
         if let Some(deny) = deny {
-            let why = deny.why.in_language(crate::Language::En);
+            let why = deny.why.in_language(self.contract.language);
             let what = format!("role `{}` may not read `{path}`: {why}", role.name);
             return Err(Denial {
                 role: role.name.clone(),

@@ -259,7 +259,7 @@ impl Resolver {
                 class: Class::Overwrite,
                 about: Localized::Each {
                     en: "the contract of this project".into(),
-                    zh: "本项目的合约".into(),
+                    zh: "本项目的契约".into(),
                 },
                 tier: None,
                 form: None,

@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod chinese;
 mod files;
 pub mod flow;
 mod import;

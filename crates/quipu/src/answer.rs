@@ -1,6 +1,7 @@
 //! The result of an operation, independent of the interface that called it, and its exit code.
 
 use quipu_contract::{BadPath, Fault, Faults, Language, Place, Withheld, in_one_line};
+use quipu_protocol::chinese::{self, message_or_same};
 use quipu_protocol::flow::{FlowError, GateError, ReplayError};
 use quipu_protocol::review::{LetterError, ReviseError};
 use quipu_protocol::{
@@ -92,6 +93,16 @@ impl Answer {
         self.talk.push(line.into());
         self
     }
+
+    /// The messages beside the data in the project's language. The data stays as it is.
+    pub fn in_language(mut self, language: Language) -> Answer {
+        if language == Language::Zh {
+            self.talk
+                .iter_mut()
+                .for_each(|line| *line = message_or_same(line));
+        }
+        self
+    }
 }
 
 /// The text in a project's language.
@@ -134,6 +145,34 @@ impl Failure {
         Failure::new(exit::USAGE, what, remedy)
     }
 
+    /// The failure in the project's language: places, paths and commands stay the same.
+    pub fn in_language(self, language: Language) -> Failure {
+        if language == Language::En {
+            return self;
+        }
+        let faults = self.faults.map(|faults| {
+            let fault = |fault: Fault| Fault {
+                what: message_or_same(&fault.what),
+                remedy: chinese::remedy(&fault.remedy),
+                ..fault
+            };
+            Box::new(Faults(faults.0.into_iter().map(fault).collect()))
+        });
+        let what = match self.what.strip_prefix(FAULTY) {
+            Some(faults) => FAULTY_IN_CHINESE.to_owned() + &faults_in_chinese(faults),
+            None => message_or_same(&self.what),
+        };
+        Failure {
+            what,
+            rule: self
+                .rule
+                .map(|(place, rule)| (place, message_or_same(&rule))),
+            remedy: self.remedy.map(|remedy| chinese::remedy(&remedy)),
+            faults,
+            exit: self.exit,
+        }
+    }
+
     pub fn json(&self) -> Value {
         let mut json = json!({
             "error": self.what,
@@ -151,7 +190,7 @@ impl Failure {
     /// Returns the reason, escaped for display.
     pub fn shown_what(&self) -> String {
         // Contract faults are escaped and split into lines already.
-        if self.what.starts_with(FAULTY) {
+        if self.what.starts_with(FAULTY) || self.what.starts_with(FAULTY_IN_CHINESE) {
             self.what.clone()
         } else {
             in_own_lines(&self.what)
@@ -179,6 +218,16 @@ impl Failure {
 
 /// Prefix of a refusal that lists the faults of a contract.
 const FAULTY: &str = "the contract would be invalid\n";
+const FAULTY_IN_CHINESE: &str = "契约会因此无效\n";
+
+/// The lines of faults, as `Faults` prints them.
+fn faults_in_chinese(faults: &str) -> String {
+    let line = |line: &str| match line.strip_prefix("  help  ") {
+        Some(remedy) => format!("  help  {}", chinese::remedy(remedy)),
+        None => message_or_same(line),
+    };
+    faults.lines().map(line).collect::<Vec<_>>().join("\n")
+}
 
 /// Labels at the start of message lines.
 const LABELS: [&str; 5] = ["error:", "  rule  ", "  help  ", "  at    ", "  and   "];

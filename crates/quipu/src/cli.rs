@@ -2,11 +2,12 @@
 //! exit code.
 
 use std::env::VarError;
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use quipu_protocol::chinese;
 use serde_json::Value;
 
 use crate::answer::{Answer, Failure, exit};
@@ -14,7 +15,7 @@ use crate::examples::render_examples;
 use crate::help::{Overview, hide_unused};
 use crate::hook::{DENIED, UNJUDGED};
 use crate::parse::parse;
-use crate::session::{Names, Session};
+use crate::session::{Names, Session, language_at};
 use crate::table::{GROUPS, Operation, TABLE};
 use crate::terminal;
 use crate::usage_errors::misuse;
@@ -43,6 +44,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let (operation, inner) = called(&matches);
     let json = inner.get_flag("json");
+    let language = || language_at(&folder_of(inner));
     let result = session(inner, operation.name).and_then(|session| {
         let session = Session { json, ..session };
         let result = (operation.call)(inner, &session);
@@ -52,22 +54,30 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             .get()
             .map(|watched| watched.take(operation.name, &arguments, &result))
             .unwrap_or_default();
-        told.iter()
-            .for_each(|warning| terminal::say(&format!("warning: {warning}")));
+        told.into_iter().for_each(|warning| {
+            let warning = format!("warning: {warning}");
+            terminal::say(&chinese::in_language(language(), warning));
+        });
         let refused = result.as_ref().err();
         let host = refused.and_then(|failure| session.explain_host(failure));
+        let host = host.map(|told| chinese::in_language(language(), told));
         host.iter().for_each(|told| terminal::say(told));
         // An edit that this command replaced is always reported.
         let conflict_notice = session
             .conflict_notice
             .get()
             .and_then(|conflict_notice| conflict_notice.render(&result, json));
-        conflict_notice.iter().for_each(|told| terminal::say(told));
+        let notices = conflict_notice.iter().flat_map(|told| told.lines());
+        notices.for_each(|told| {
+            terminal::say(&chinese::in_language(language(), told.to_owned()));
+        });
         // A failure already reports the offline store.
         let offline = session.offline.get().filter(|_| result.is_ok());
         offline.iter().for_each(|told| terminal::say(told));
         result
     });
+    // A caller that is refused before its operation begins has no session.
+    let result = result.map_err(|failure| failure.in_language(language()));
     // A hook prints its own verdict. A failure before that must not count as a denial.
     let failed_early = operation.name == "hook" && result.is_err();
     ExitCode::from(never_a_denial(failed_early, print(result, json)))
@@ -221,12 +231,14 @@ fn called(matches: &ArgMatches) -> (&'static Operation, &ArgMatches) {
     )
 }
 
+fn folder_of(matches: &ArgMatches) -> PathBuf {
+    let folder = matches.get_one::<PathBuf>("folder").cloned();
+    folder.unwrap_or_else(|| PathBuf::from("."))
+}
+
 fn session(matches: &ArgMatches, operation: &str) -> Result<Session, Failure> {
     let flag = |name: &str| matches.get_one::<String>(name).cloned();
-    let folder = matches
-        .get_one::<PathBuf>("folder")
-        .cloned()
-        .unwrap_or_else(|| PathBuf::from("."));
+    let folder = folder_of(matches);
     if !folder.is_dir() {
         return Err(Failure::new(
             exit::NOT_FOUND,
@@ -279,7 +291,13 @@ fn print_overview(overview: &Overview) -> u8 {
 /// Prints the requested help, or the error in the command line.
 fn print_misuse(error: &clap::Error, arguments: &[OsString]) -> u8 {
     match misuse(error, arguments) {
-        Some(failure) => print(Err(failure), arguments.iter().any(|word| word == "--json")),
+        Some(failure) => {
+            let at = arguments.iter().position(|word| word == "-C");
+            let folder = at.and_then(|at| arguments.get(at + 1));
+            let language = language_at(Path::new(folder.map_or(OsStr::new("."), OsString::as_ref)));
+            let json = arguments.iter().any(|word| word == "--json");
+            print(Err(failure.in_language(language)), json)
+        }
         // Help does not repeat the user's input, so clap may print it with colours.
         None => {
             let _ = error.print();

@@ -2,6 +2,7 @@
 
 use quipu_contract::{Builtin, Class, Language, UnitId};
 use quipu_protocol::Project;
+use quipu_protocol::chinese;
 use quipu_protocol::flow::{
     Estimate, Flow, JobStatus, PlannedJob, PlannedUnit, State, StepUsage, Usage, load_unit_plan,
     next_command, open_points,
@@ -73,11 +74,14 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
                     "  {:<8} {} {}\n",
                     word(language, state),
                     status.job,
-                    why.next().map_or("", String::as_str)
+                    why.next()
+                        .map_or_else(String::new, |why| reason(language, why))
                 )
                 .replace(" \n", "\n"),
             );
-            why.for_each(|more| text.push_str(&format!("           {more}\n")));
+            why.for_each(|more| {
+                text.push_str(&format!("           {}\n", reason(language, more)));
+            });
             text.push_str(&render_open(project, flow, status));
         }
         if found.len() > NAMED {
@@ -103,7 +107,9 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
         let label = in_language(language, "warning ", "警告    ");
         text.push_str(&format!(
             "  {label} {} {}{more}: quipu replay {}\n",
-            status.job, status.warnings[0], status.job
+            status.job,
+            reason(language, &status.warnings[0]),
+            status.job
         ));
     }
     if doubted.len() > NAMED {
@@ -140,6 +146,7 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
         ));
     }
     if let Some(next) = next_command(flow) {
+        let next = reason(language, &next);
         text.push_str(&in_language(
             language,
             format!("next: {next}\n"),
@@ -147,6 +154,11 @@ pub fn render_flow(project: &Project, flow: &Flow<'_>) -> String {
         ));
     }
     text
+}
+
+/// Why a job is in its state, or the command that goes on.
+fn reason(language: Language, text: &str) -> String {
+    in_language(language, text.to_owned(), chinese::remedy(text))
 }
 
 /// The word for a state, as on the page.
@@ -242,12 +254,19 @@ pub fn render_plans(project: &Project, flow: &Flow<'_>) -> Result<String, Failur
 }
 
 /// Formats tokens and their cost.
-pub fn render_usage(used: Usage) -> String {
-    let cost = used
-        .cost
-        .map(|cost| format!(", {} by the contract's prices", render_cost(cost)))
-        .unwrap_or_default();
-    format!("{} tokens read, {} written{cost}", used.input, used.output)
+pub fn render_usage(language: Language, used: Usage) -> String {
+    let (input, output) = (used.input, used.output);
+    let cost = used.cost.map(render_cost);
+    match (language, cost) {
+        (Language::En, None) => format!("{input} tokens read, {output} written"),
+        (Language::En, Some(cost)) => {
+            format!("{input} tokens read, {output} written, {cost} by the contract's prices")
+        }
+        (Language::Zh, None) => format!("读 {input} 个词元，写 {output} 个"),
+        (Language::Zh, Some(cost)) => {
+            format!("读 {input} 个词元，写 {output} 个，按契约的价格为 {cost}")
+        }
+    }
 }
 
 /// Formats an amount with two decimals, or four if it is below 0.1.
@@ -260,23 +279,23 @@ pub fn render_cost(cost: f64) -> String {
 }
 
 /// Formats the plan of a dry run.
-pub fn render_estimate(estimate: &Estimate) -> String {
-    let priced = estimate.cost.is_some();
-    let mut rows = vec![
-        [
-            "job",
-            "who",
-            "state",
-            "reads",
-            "writes",
-            if priced { "costs" } else { "" },
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-    ];
+pub fn render_estimate(language: Language, estimate: &Estimate) -> String {
+    let say = |en: &str, zh: &str| in_language(language, en, zh).to_owned();
+    let costs = match estimate.cost {
+        Some(_) => say("costs", "费用"),
+        None => String::new(),
+    };
+    let mut rows = vec![vec![
+        say("job", "任务"),
+        say("who", "执行者"),
+        say("state", "状态"),
+        say("reads", "读"),
+        say("writes", "写"),
+        costs,
+    ]];
     for job in &estimate.jobs {
         let reads = match &job.fault {
-            Some(fault) => fault.lines().next().unwrap_or_default().to_owned(),
+            Some(fault) => reason(language, fault.lines().next().unwrap_or_default()),
             None if job.input.0 == 0 => String::new(),
             None => job.input.to_string(),
         };
@@ -297,7 +316,7 @@ pub fn render_estimate(estimate: &Estimate) -> String {
                 Some(agent) => format!("{}: {agent}", job.who),
                 None => job.who.clone(),
             },
-            job.state.as_str().to_owned(),
+            word(language, job.state).to_owned(),
             reads,
             writes,
             cost,
@@ -305,7 +324,7 @@ pub fn render_estimate(estimate: &Estimate) -> String {
     }
     let cost = estimate.cost.map(render_cost).unwrap_or_default();
     rows.push(vec![
-        "total".into(),
+        say("total", "合计"),
         String::new(),
         String::new(),
         estimate.input.to_string(),
@@ -319,27 +338,34 @@ pub fn render_estimate(estimate: &Estimate) -> String {
     } = estimate.with_tools;
     if input > 0 {
         rows.push(vec![
-            "with tools".into(),
+            say("with tools", "连同工具"),
             String::new(),
-            "up to".into(),
+            say("up to", "至多"),
             input.to_string(),
             output.to_string(),
             cost.map(render_cost).unwrap_or_default(),
         ]);
     }
-    table(&rows) + &render_batches(&estimate.batches)
+    table(&rows) + &render_batches(language, &estimate.batches)
 }
 
 /// Compares the usage of a run with the estimate, by step.
-pub fn render_compared(steps: &[StepUsage]) -> String {
+pub fn render_compared(language: Language, steps: &[StepUsage]) -> String {
     let priced = steps.iter().any(|step| step.used.cost.is_some());
-    let head: &[&str] = if priced { &["cost", "estimated"] } else { &[] };
-    let head = ["step", "jobs", "read", "estimated", "written", "estimated"]
-        .iter()
-        .chain(head);
+    let names: [&[&str]; 2] = match language {
+        Language::En => [
+            &["step", "jobs", "read", "estimated", "written", "estimated"],
+            &["cost", "estimated"],
+        ],
+        Language::Zh => [
+            &["步骤", "任务数", "读", "预计", "写", "预计"],
+            &["费用", "预计"],
+        ],
+    };
+    let head = names[0].iter().chain(names[1].iter().filter(|_| priced));
     let mut rows = vec![head.map(|name| (*name).to_owned()).collect::<Vec<_>>()];
     let mut total = StepUsage {
-        step: "total".into(),
+        step: in_language(language, "total", "合计").to_owned(),
         jobs: 0,
         used: Usage::default(),
         estimated: Usage::default(),
@@ -379,7 +405,7 @@ pub fn render_compared(steps: &[StepUsage]) -> String {
 }
 
 /// Shows which units are processed together, derived from their dependencies.
-fn render_batches(batches: &[Vec<UnitId>]) -> String {
+fn render_batches(language: Language, batches: &[Vec<UnitId>]) -> String {
     if batches.is_empty() {
         return String::new();
     }
@@ -393,9 +419,13 @@ fn render_batches(batches: &[Vec<UnitId>]) -> String {
                 .join(" ")
         })
         .collect();
-    format!(
-        "batches: {}     (by `needs`; a unit can read what earlier batches added to memory)\n",
-        said.join(" | ")
+    let said = said.join(" | ");
+    in_language(
+        language,
+        format!(
+            "batches: {said}     (by `needs`; a unit can read what earlier batches added to memory)\n"
+        ),
+        format!("批次：{said}     （依 `needs` 而定；单元可以读到前面各批写入记忆的内容）\n"),
     )
 }
 

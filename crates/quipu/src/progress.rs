@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use quipu_contract::{in_one_line, is_line_break, printable};
+use quipu_contract::{Language, in_one_line, is_line_break, printable};
+use quipu_protocol::chinese;
 use quipu_protocol::flow::{Event, Job, Usage};
 
-use crate::answer::count;
+use crate::answer::{count, in_language};
 use crate::flow_text::{render_usage, width};
 use crate::terminal;
 
@@ -19,6 +20,7 @@ const TICK: Duration = Duration::from_millis(500);
 
 pub struct Progress {
     json: bool,
+    language: Language,
     terminal: bool,
     /// Maximum width of a line; a line that wraps could not be overwritten.
     columns: usize,
@@ -33,13 +35,14 @@ struct Shown {
 }
 
 impl Progress {
-    pub fn new(json: bool) -> Progress {
+    pub fn new(json: bool, language: Language) -> Progress {
         let columns = std::env::var("COLUMNS")
             .ok()
             .and_then(|columns| columns.parse().ok())
             .unwrap_or(80);
         Progress {
             json,
+            language,
             terminal: !json && terminal::stderr_is_terminal(),
             columns,
             running: Mutex::default(),
@@ -83,20 +86,43 @@ impl Progress {
     fn note(&self, event: &Event) -> Option<String> {
         let mut shown = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let mut end = |job: &Job| shown.jobs.retain(|(t, _, _)| t != job);
+        let say = |en: String, zh: String| in_language(self.language, en, zh);
+        // The label of an event is eleven columns wide.
+        let label = |en: &str, zh: &str| {
+            let word = in_language(self.language, en, zh);
+            format!("{word}{}", " ".repeat(11 - width(word)))
+        };
+        let told = |text: &str| {
+            indented(&in_language(
+                self.language,
+                text.to_owned(),
+                chinese::remedy(text),
+            ))
+        };
         Some(match event {
-            Event::Released { paths } => format!(
-                "released   {} (its worker had died)",
-                in_one_line(&paths.join(", "))
-            ),
-            Event::Pruned { attempts } => format!(
-                "pruned     the folders of {} ([attempts] in quipu.toml)",
-                count(*attempts, "old attempt")
-            ),
+            Event::Released { paths } => {
+                let label = label("released", "已归还");
+                let paths = paths.join(", ");
+                let paths = in_one_line(&paths);
+                say(
+                    format!("{label}{paths} (its worker had died)"),
+                    format!("{label}{paths}（占用它的进程已经不在）"),
+                )
+            }
+            Event::Pruned { attempts } => {
+                let label = label("pruned", "已清理");
+                say(
+                    format!(
+                        "{label}the folders of {} ([attempts] in quipu.toml)",
+                        count(*attempts, "old attempt")
+                    ),
+                    format!("{label}{attempts} 次旧运行的文件夹（quipu.toml 的 [attempts]）"),
+                )
+            }
             Event::Started { job, agent, round } => {
-                let round = if *round > 0 {
-                    format!(", round {round}")
-                } else {
-                    String::new()
+                let round = match round {
+                    0 => String::new(),
+                    round => say(format!(", round {round}"), format!("，第 {round} 轮")),
                 };
                 shown
                     .jobs
@@ -104,13 +130,17 @@ impl Progress {
                 if self.terminal {
                     return None;
                 }
-                format!("started    {job} by {agent}{round}")
+                let label = label("started", "开始");
+                say(
+                    format!("{label}{job} by {agent}{round}"),
+                    format!("{label}{job}，由 {agent}{round}"),
+                )
             }
             Event::SentBack { job, fault, .. } => {
                 if let Some((_, _, note)) = shown.jobs.iter_mut().find(|(t, _, _)| t == job) {
-                    note.push_str(", sent back");
+                    note.push_str(in_language(self.language, ", sent back", "，已退回"));
                 }
-                format!("sent back  {job}: {}", indented(fault))
+                format!("{}{job}: {}", label("sent back", "退回"), told(fault))
             }
             Event::Progress { job, line } => {
                 let first = line.lines().next().unwrap_or_default().trim().to_owned();
@@ -123,24 +153,33 @@ impl Progress {
                     return None;
                 }
                 format!(
-                    "asked      {job}:\n           {}",
+                    "{}{job}:\n           {}",
+                    label("asked", "请求"),
                     indented(line.trim_end())
                 )
             }
-            Event::Retry { job, why } => format!("retrying   {job}: {}", indented(why)),
-            Event::Denied { job, attempt } => format!("denied     {job}: {}", indented(attempt)),
+            Event::Retry { job, why } => {
+                format!("{}{job}: {}", label("retrying", "重试"), told(why))
+            }
+            Event::Denied { job, attempt } => {
+                format!("{}{job}: {}", label("denied", "已拒绝"), indented(attempt))
+            }
             Event::VerificationOnly { job, why } => {
-                format!(
-                    "verification only for {job}: {}; its output is checked, but its reads are \
-                     not restricted",
-                    indented(why)
+                let why = told(why);
+                say(
+                    format!(
+                        "verification only for {job}: {why}; its output is checked, but its reads \
+                         are not restricted"
+                    ),
+                    format!("{job} 只核对成果：{why}；检查它写出的文件，但不限制它读什么"),
                 )
             }
             Event::KeptAside { path, kept } => {
-                format!(
-                    "kept       {} as {}: it had no marker",
-                    in_one_line(path),
-                    in_one_line(kept)
+                let (label, path, kept) =
+                    (label("kept", "另存"), in_one_line(path), in_one_line(kept));
+                say(
+                    format!("{label}{path} as {kept}: it had no marker"),
+                    format!("{label}{path} 为 {kept}：它没有标记"),
                 )
             }
             Event::Accepted {
@@ -154,29 +193,39 @@ impl Progress {
             } => {
                 end(job);
                 let mut line = format!(
-                    "accepted   {job}: {}{}",
+                    "{}{job}: {}{}",
+                    label("accepted", "接受"),
                     in_one_line(&files.join(", ")),
-                    used(*usage)
+                    self.used(*usage)
                 );
+                let mut add = |text: String| line.push_str(&format!("\n           {text}"));
                 if !dropped.is_empty() {
-                    line.push_str(&format!(
-                        "\n           dropped, because the step does not ask for them: {}",
-                        in_one_line(&dropped.join(", "))
+                    let dropped = dropped.join(", ");
+                    let dropped = in_one_line(&dropped);
+                    add(say(
+                        format!("dropped, because the step does not ask for them: {dropped}"),
+                        format!("未收，因为步骤没有要求：{dropped}"),
                     ));
                 }
                 if let Some(ended) = ended {
-                    line.push_str(&format!(
-                        "\n           its output is complete, although {}",
-                        indented(ended)
+                    let ended = told(ended);
+                    add(say(
+                        format!("its output is complete, although {ended}"),
+                        format!("成果完整，尽管 {ended}"),
                     ));
                 }
                 for warning in warnings {
-                    line.push_str(&format!("\n           warning: {}", indented(warning)));
+                    let warning = told(warning);
+                    add(say(
+                        format!("warning: {warning}"),
+                        format!("警告：{warning}"),
+                    ));
                 }
                 for path in sealed {
-                    line.push_str(&format!(
-                        "\n           {} is sealed and was not changed",
-                        in_one_line(path)
+                    let path = in_one_line(path);
+                    add(say(
+                        format!("{path} is sealed and was not changed"),
+                        format!("{path} 已封存，没有改动"),
                     ));
                 }
                 line
@@ -189,31 +238,39 @@ impl Progress {
                 usage,
             } => {
                 end(job);
-                format!(
-                    "failed     {job} ({count} of {retries}): {}{}",
-                    indented(why),
-                    used(*usage)
-                )
+                let (label, why) = (label("failed", "失败"), told(why));
+                let times = say(
+                    format!("({count} of {retries})"),
+                    format!("（{count}/{retries}）"),
+                );
+                format!("{label}{job} {times}: {why}{}", self.used(*usage))
             }
             Event::Did { job, what } => format!(
-                "did        {job}{}{}",
+                "{}{job}{}{}",
+                label("did", "完成"),
                 if what.is_empty() { "" } else { ": " },
-                indented(what)
+                told(what)
             ),
             Event::Lost { job, why } => {
                 end(job);
-                format!("lost       {job}: {}", indented(why))
+                format!("{}{job}: {}", label("lost", "失去"), told(why))
             }
-            Event::Waiting { why } => format!("waits      {}", indented(why)),
+            Event::Waiting { why } => format!("{}{}", label("waits", "等待"), told(why)),
             Event::Stuck { job, why } => {
                 end(job);
-                format!("stuck      {job}: {}", indented(why))
+                format!("{}{job}: {}", label("stuck", "卡住"), told(why))
             }
             Event::Stopped { job } => {
                 end(job);
-                format!("stopped    {job}")
+                format!("{}{job}", label("stopped", "停止"))
             }
         })
+    }
+
+    /// Formats the usage of a job, to append to its line.
+    fn used(&self, usage: Option<Usage>) -> String {
+        let used = usage.map(|used| format!("  ({})", render_usage(self.language, used)));
+        used.unwrap_or_default()
     }
 
     /// Redraws the lines of running jobs, after a new line if there is one.
@@ -253,13 +310,6 @@ fn clipped(line: &str, columns: usize) -> String {
         left.is_some()
     });
     fits.collect()
-}
-
-/// Formats the usage of a job, to append to its line.
-fn used(usage: Option<Usage>) -> String {
-    usage
-        .map(|used| format!("  ({})", render_usage(used)))
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

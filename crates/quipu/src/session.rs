@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use quipu_contract::{Actor, ActorName, Form, ProjectPath, UnitId};
+use quipu_contract::{Actor, ActorName, Form, Language, ProjectPath, UnitId};
 use quipu_protocol::flow::{FlowCache, refresh_panel};
 use quipu_protocol::{
     Caller, KeptProject, Project, ProjectError, Sources, Terms, find_host_session, find_parent,
+    read_manifest,
 };
 use quipu_store::{LeaseToken, Options, StoreError, Who};
 
-use crate::answer::{Failure, exit};
+use crate::answer::{Answer, Failure, exit};
 use crate::calls::Watched;
 use crate::conflict_notice::{ConflictNotice, told_conflicts};
 
@@ -229,6 +230,20 @@ impl Session {
         })
     }
 
+    /// The language of messages: that of the project at the caller's folder.
+    pub fn language(&self) -> Language {
+        language_at(&self.folder)
+    }
+
+    /// The messages of a result in that language. Most results have none.
+    pub fn in_language(&self, result: Result<Answer, Failure>) -> Result<Answer, Failure> {
+        match result {
+            Ok(answer) if answer.talk.is_empty() => Ok(answer),
+            Ok(answer) => Ok(answer.in_language(self.language())),
+            Err(failure) => Err(failure.in_language(self.language())),
+        }
+    }
+
     pub fn project(&self) -> Result<Arc<Project>, Failure> {
         let root = self.root()?;
         self.known(self.open(&root)?)
@@ -386,6 +401,32 @@ impl Session {
     }
 }
 
+/// The language of the project at a folder, also if its contract has faults. English where there
+/// is no project.
+pub fn language_at(folder: &Path) -> Language {
+    let manifest = Project::find_root(folder).and_then(|root| read_manifest(&root));
+    manifest.map_or(Language::En, |bytes| {
+        language_of(&String::from_utf8_lossy(&bytes))
+    })
+}
+
+/// The value of the key `language` before the first table of a `quipu.toml`.
+fn language_of(manifest: &str) -> Language {
+    let keys = manifest
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with('['));
+    let values = keys.filter_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        let value = value.split('#').next().unwrap_or_default();
+        (key.trim() == "language").then(|| value.trim().trim_matches(['"', '\'']))
+    });
+    values
+        .filter_map(Language::parse)
+        .last()
+        .unwrap_or_default()
+}
+
 fn agree(
     flag: &str,
     variable: &str,
@@ -410,6 +451,19 @@ mod tests {
         Names {
             role: role.map(str::to_owned),
             ..Names::default()
+        }
+    }
+
+    #[test]
+    fn the_language_is_known_even_if_the_contract_is_faulty() {
+        for (manifest, wanted) in [
+            ("quipu = 1\nlanguage = \"zh\"\n", Language::Zh),
+            ("language='zh' # Chinese\nquipu = \n", Language::Zh),
+            ("quipu = 1\n", Language::En),
+            ("language = \"fr\"\n", Language::En),
+            ("[vars]\nlanguage = \"zh\"\n", Language::En),
+        ] {
+            assert_eq!(language_of(manifest), wanted, "{manifest}");
         }
     }
 

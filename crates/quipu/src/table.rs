@@ -36,6 +36,10 @@ const fn row<T: Operate>() -> Operation {
 }
 
 fn call<T: Operate>(matches: &ArgMatches, session: &Session) -> Result<Answer, Failure> {
+    session.in_language(perform::<T>(matches, session))
+}
+
+fn perform<T: Operate>(matches: &ArgMatches, session: &Session) -> Result<Answer, Failure> {
     refuse_foreign(T::NAME, session)?;
     let arguments = T::from_arg_matches(matches).map_err(|e| Failure::usage(e.to_string(), ""))?;
     let result = arguments.operate(session);

@@ -25,6 +25,7 @@ use super::job::{PlannedJob, actor_of};
 use super::messages::{Audit, NEEDS_HUMAN_REVIEW};
 use super::note::{AttemptNote, AttemptResult, Usage};
 use super::state::{JobStatus, render_job};
+use crate::chinese::in_language;
 use crate::novel::check::find_blocking;
 use crate::session::capture::{cut, without_credentials};
 use crate::view::brief::BriefError;
@@ -283,7 +284,15 @@ impl Engine<'_> {
             // The cause comes before what follows from it.
             faults.insert(0, end);
         }
-        found
+        let language = self.project.contract.language;
+        let said = |texts: Vec<String>| {
+            let said = texts.into_iter().map(|text| in_language(language, text));
+            said.collect()
+        };
+        Findings {
+            faults: said(found.faults),
+            warnings: said(found.warnings),
+        }
     }
 
     fn noted(&self, texts: &[String]) -> Vec<String> {
@@ -516,7 +525,9 @@ impl Attempt<'_, '_> {
         }
         let (project, token) = (self.engine.project, self.lease.token());
         let refused = find_refusal(project, self.actor, &token, &collected.files)?;
-        Ok((collected, refused.map(|refused| render_refusal(&refused))))
+        let language = project.contract.language;
+        let told = |refused| in_language(language, render_refusal(&refused));
+        Ok((collected, refused.map(told)))
     }
 
     fn collect(&self, assignment: &Assignment, ended: &Ended) -> (Collected, Vec<String>) {

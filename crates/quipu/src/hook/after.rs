@@ -13,7 +13,7 @@ use quipu_store::{FileStatus, Options};
 use super::call::Call;
 use super::manner::Manner;
 use crate::answer::{Answer, Failure};
-use crate::session::Session;
+use crate::session::{Session, language_at};
 use crate::shell_word::shell_word;
 
 /// At most this many files are listed; `quipu status` lists the rest.
@@ -29,7 +29,10 @@ pub fn post_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> 
         .filter_map(|folder| Project::find_root(folder).ok())
         .collect();
     // A project that cannot be scanned is reported as well: its contract or its journal is damaged.
-    let report = |root: &PathBuf| report_on(root, session).unwrap_or_else(|f| f.render() + "\n");
+    let report = |root: &PathBuf| {
+        report_on(root, session)
+            .unwrap_or_else(|f| f.in_language(language_at(root)).render() + "\n")
+    };
     let text: String = roots.iter().map(report).collect();
     if text.is_empty() {
         manner.nothing()
@@ -91,7 +94,7 @@ impl Texts {
         self.choose(
             "quipu: this call left files that break the contract. Undo these changes before you \
              continue:\n",
-            "quipu：这次调用之后有文件违反合约。请先撤销这些改动，再继续：\n",
+            "quipu：这次调用之后有文件违反契约。请先撤销这些改动，再继续：\n",
         )
     }
 
@@ -100,7 +103,7 @@ impl Texts {
             "quipu: `quipu.toml`, the contract, was changed outside Quipu. Only a person may \
              change it: if this call changed it, report that to the user now.\n  undo (a \
              person): quipu restore quipu.toml --at ~1\n",
-            "quipu：合约 `quipu.toml` 在 Quipu 之外被改动。只有人可以改合约：如果是这次调用改的，请立即告知用户。\n  撤销（由人执行）：quipu restore quipu.toml --at ~1\n",
+            "quipu：契约 `quipu.toml` 在 Quipu 之外被改动。只有人可以改契约：如果是这次调用改的，请立即告知用户。\n  撤销（由人执行）：quipu restore quipu.toml --at ~1\n",
         )
     }
 
@@ -162,7 +165,7 @@ impl Texts {
                 "quipu: {count} files that your role may not read break the contract; ask a \
                 person to run: quipu status\n"
             ),
-            format!("quipu：有 {count} 个你无权读取的文件违反合约；请人执行：quipu status\n"),
+            format!("quipu：有 {count} 个你无权读取的文件违反契约；请人执行：quipu status\n"),
         )
     }
 }
@@ -175,6 +178,6 @@ fn rule_zh(class: Class) -> &'static str {
         Class::Record => "记录只写一次，不得改动或删除",
         Class::State => "状态文件，不得丢失条目，也不得写坏",
         Class::Derived => "由 Quipu 生成，不得手改",
-        Class::Overwrite | Class::Free => "在 Quipu 之外的改动违反合约",
+        Class::Overwrite | Class::Free => "在 Quipu 之外的改动违反契约",
     }
 }

@@ -24,9 +24,9 @@ use super::call::{Call, Deed, Unread};
 use super::manner::Manner;
 use super::verdict::Judge;
 use super::{after, capture, gate, subagent};
-use crate::answer::{Answer, Failure, exit};
+use crate::answer::{Answer, Failure, exit, in_language};
 use crate::integrate::notices;
-use crate::session::{PERSON, Session};
+use crate::session::{PERSON, Session, language_at};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Event {
@@ -82,11 +82,12 @@ pub fn hear(
     if let (Event::PreTool, Err(Unread::Tool(what)), Ok(_)) =
         (event, &call, Project::find_root(&cwd))
     {
-        return manner.denied(&Failure::new(
+        let failure = Failure::new(
             exit::REFUSED,
             what.clone(),
             "call the tool with its own fields, as plain JSON values",
-        ));
+        );
+        return manner.denied(&failure.in_language(language_of_call(&cwd, session)));
     }
     let unread = |unread| match unread {
         Unread::Malformed(what) | Unread::Tool(what) => Failure::usage(what, ""),
@@ -111,15 +112,31 @@ pub fn hear(
         Event::Stop => gate::stop(&call, manner, &cwd, session),
     });
     heard.unwrap_or_else(|failure| {
+        let language = language_of_call(&cwd, session);
+        let failure = failure.in_language(language);
         if event == Event::PreTool && fail_of(&cwd) == Fail::Closed {
-            return manner.denied(&failure).say(
+            return manner.denied(&failure).say(in_language(
+                language,
                 "quipu could not check this edit, and the contract says: hooks fail = \"closed\"",
-            );
+                "quipu 无法检查这次编辑，而契约规定：hooks fail = \"closed\"",
+            ));
         }
         let mut answer = Answer::new(failure.json(), "").say(failure.render());
         answer.exit = UNJUDGED;
-        answer.say("quipu could not process this event; the host continues")
+        answer.say(in_language(
+            language,
+            "quipu could not process this event; the host continues",
+            "quipu 无法处理这个事件；宿主程序继续运行",
+        ))
     })
+}
+
+/// The language of the project that a call is about.
+fn language_of_call(cwd: &Path, session: &Session) -> Language {
+    match Project::find_root(cwd) {
+        Ok(root) => language_at(&root),
+        Err(_) => session.language(),
+    }
 }
 
 /// The contract's setting for edits that cannot be judged, even if the contract itself has faults.
@@ -354,23 +371,27 @@ const QUICK_DEEDS: usize = 500;
 const LONGEST: Duration = Duration::from_secs(20);
 
 fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Result<Answer, Failure> {
+    let denied = |refusal: Failure| {
+        let language = language_of_call(cwd, session);
+        Ok(manner.denied(&refusal.in_language(language)))
+    };
     if let Some(refusal) = subagent::refusal(call, cwd, session) {
-        return Ok(manner.denied(&refusal));
+        return denied(refusal);
     }
     if call.claims_person(cwd) && project_at(cwd, session)?.is_some() {
-        return Ok(manner.denied(&Failure::new(
+        return denied(Failure::new(
             exit::REFUSED,
             "an agent does not run Quipu as a person",
             format!("ask the user to run it, or omit the role `{PERSON}`"),
-        )));
+        ));
     }
     // What the host reports is taken as it is: an agent could report words of the person.
     if call.quipu_commands(cwd).contains("hook") && project_at(cwd, session)?.is_some() {
-        return Ok(manner.denied(&Failure::new(
+        return denied(Failure::new(
             exit::REFUSED,
             "`quipu hook` is for the host, not for its agent",
             "omit it; `quipu integrate --dry-run` shows the hooks of a host",
-        )));
+        ));
     }
     let mut judge = Judge::new(session);
     let deeds = call.deeds(cwd);
@@ -402,7 +423,7 @@ fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Resul
         };
         match judge.refusal(folder, &deed) {
             Ok(None) => {}
-            Ok(Some(refusal)) => return Ok(manner.denied(&refusal)),
+            Ok(Some(refusal)) => return denied(refusal),
             // If one deed cannot be judged, the others are still judged.
             Err(failure) => drop(unjudged.get_or_insert(failure)),
         }

@@ -156,7 +156,7 @@ fn find_lacks(
         Ok(_) => None,
         // An error that prevents the check also prevents the finish, so the agent has to fix it.
         Err(error) => {
-            let failure = Failure::from(error);
+            let failure = Failure::from(error).in_language(project.contract.language);
             Some(Lacks {
                 names: vec![failure.what.clone()],
                 text: format!("{}\n", failure.render()),

@@ -52,6 +52,7 @@ pub fn get(session: &Session, params: &Map<String, Value>) -> Result<Value, Faul
         .and_then(Value::as_str)
         .filter(|u| !u.is_empty());
     let told = brief(session, role, unit)
+        .map_err(|failure| failure.in_language(session.language()))
         .map_err(|failure| Fault::new(Fault::PARAMS, failure.render()))?;
     Ok(json!({"messages": [{"role": "user", "content": {"type": "text", "text": told.text}}]}))
 }

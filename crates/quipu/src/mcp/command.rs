@@ -45,7 +45,7 @@ pub fn call(session: &Session, params: &Map<String, Value>) -> Result<Value, Fau
         means_unit: false,
         ..session.clone()
     };
-    Ok(render(perform(&words, &session)))
+    Ok(render(session.in_language(perform(&words, &session))))
 }
 
 fn perform(words: &[String], session: &Session) -> Result<Answer, Failure> {

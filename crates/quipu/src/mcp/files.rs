@@ -70,7 +70,8 @@ pub fn read(session: &Session, params: &Map<String, Value>) -> Result<Value, Fau
     let reading = session
         .project()
         .and_then(|project| Ok(read_pointer(&project, &session.actor, &name, None)?));
-    let reading = reading.map_err(|failure| absent(failure.render()))?;
+    let reading =
+        reading.map_err(|failure| absent(failure.in_language(session.language()).render()))?;
     let text = String::from_utf8_lossy(&reading.bytes);
     Ok(json!({"contents": [{"uri": uri, "mimeType": kind(reading.path.as_str()), "text": text}]}))
 }

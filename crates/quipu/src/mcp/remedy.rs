@@ -1,5 +1,6 @@
 //! Turns the command lines of messages into the tool calls that do the same.
 
+use quipu_contract::Language;
 use serde_json::{Map, Value, json};
 
 use super::schema::arguments_of;
@@ -27,27 +28,33 @@ pub fn with_finish_call(text: &str) -> String {
 
 /// Replaces the command lines of the last paragraph of a start text, which says what to do next.
 pub fn with_next_calls(text: &str) -> String {
-    let next = ["\n## Now\n", "\n## 接下来\n"];
-    match next.iter().filter_map(|title| text.rfind(title)).max() {
-        Some(at) if !text[at..].contains("<<'EOF'") => {
-            text[..at].to_owned() + &with_tool_calls(&text[at..])
+    let next = [
+        ("\n## Now\n", Language::En),
+        ("\n## 接下来\n", Language::Zh),
+    ];
+    let titles = next
+        .into_iter()
+        .filter_map(|(title, language)| Some((text.rfind(title)?, language)));
+    match titles.max_by_key(|(at, _)| *at) {
+        Some((at, language)) if !text[at..].contains("<<'EOF'") => {
+            text[..at].to_owned() + &with_tool_calls(&text[at..], language)
         }
         _ => text.to_owned(),
     }
 }
 
 /// Replaces each command line in a remedy by the tool call that does the same, if there is one.
-pub fn with_tool_calls(remedy: &str) -> String {
+pub fn with_tool_calls(remedy: &str, language: Language) -> String {
     let (mut text, mut rest) = (String::new(), remedy);
     while let Some(at) = rest.find("quipu ") {
         let (before, from) = rest.split_at(at);
         // A person has no tools.
-        if before.contains("person") {
+        if before.contains("person") || before.contains("由人") {
             break;
         }
         let (command, after) = from.split_at(command_length(from));
         let is_quoted = before.ends_with('`') && after.starts_with('`');
-        match as_tool_call(command) {
+        match as_tool_call(command, language) {
             Some(call) if is_quoted => {
                 text.push_str(&before[..before.len() - 1]);
                 text.push_str(&call);
@@ -90,7 +97,7 @@ fn command_length(text: &str) -> usize {
 
 /// Converts a command line that a refusal recommends to the tool call that does the same. None if
 /// no tool does.
-fn as_tool_call(command: &str) -> Option<String> {
+fn as_tool_call(command: &str, language: Language) -> Option<String> {
     let mut words = split_words(command.strip_prefix("quipu ")?)?;
     words.retain(|word| word != "--json");
     if let Some(at) = words.iter().position(|word| word == "--file") {
@@ -127,11 +134,15 @@ fn as_tool_call(command: &str) -> Option<String> {
     for name in tool.must.iter().filter(|_| !is_said) {
         given.entry(*name).or_insert(json!("…"));
     }
-    Some(call_of(tool, &given))
+    Some(call_of(tool, &given, language))
 }
 
-pub fn call_of(tool: &Tool, given: &Map<String, Value>) -> String {
-    format!("call `{}` with {}", tool.name, Value::Object(given.clone()))
+pub fn call_of(tool: &Tool, given: &Map<String, Value>, language: Language) -> String {
+    let (name, given) = (tool.name, Value::Object(given.clone()));
+    match language {
+        Language::En => format!("call `{name}` with {given}"),
+        Language::Zh => format!("调用 `{name}`，参数 {given}"),
+    }
 }
 
 /// Splits a command line into words. None if a quote is left open or a shell would do more.
@@ -198,8 +209,12 @@ mod tests {
                 "ask a person to run: quipu approve x",
             ),
         ] {
-            assert_eq!(with_tool_calls(remedy), wanted);
+            assert_eq!(with_tool_calls(remedy, Language::En), wanted);
         }
+        assert_eq!(
+            with_tool_calls("quipu status；请由人执行：quipu restore a.md", Language::Zh),
+            "调用 `status`，参数 {}；请由人执行：quipu restore a.md"
+        );
     }
 
     #[test]

@@ -130,7 +130,11 @@ impl Answers for Door<'_> {
 
 impl Door<'_> {
     fn own_result(&mut self, request: &Request) -> Result<Value, Fault> {
-        let failed = |failure: Failure| Fault::new(Fault::PARAMS, failure.render());
+        let session = self.session;
+        let failed = |failure: Failure| {
+            let failure = failure.in_language(session.language());
+            Fault::new(Fault::PARAMS, failure.render())
+        };
         if let Some(greeting) = greet(request, capabilities(), INSTRUCTIONS) {
             if request.method == "initialize" {
                 self.client = request.client().map(str::to_owned);

@@ -10,7 +10,7 @@ use super::remedy::{call_of, with_finish_call, with_next_calls, with_tool_calls}
 use super::schema::{parse_call, properties};
 use super::tool_table::{TOOLS, Tool};
 use super::wire::Fault;
-use crate::answer::{Answer, Failure, exit};
+use crate::answer::{Answer, Failure, exit, in_language};
 use crate::help::is_used;
 use crate::session::Session;
 use crate::table::{Operation, TABLE};
@@ -136,7 +136,8 @@ pub fn call(session: &Session, params: &Map<String, Value>) -> Result<Value, Fau
         Some(Value::Object(given)) => given.clone(),
         Some(_) => return Err(Fault::new(Fault::PARAMS, "the arguments are not an object")),
     };
-    Ok(answered(tool, perform(tool, &mut given, session)))
+    let result = perform(tool, &mut given, session);
+    Ok(answered(tool, session.in_language(result), session))
 }
 
 fn perform(
@@ -162,7 +163,7 @@ fn perform(
         let first = row(tool.rows[0].1).map(|first| example(tool, first, known[0], given, &[]));
         return Err(Failure::usage(
             what,
-            call_of(tool, &first.unwrap_or_default()),
+            call_of(tool, &first.unwrap_or_default(), session.language()),
         ));
     };
     // A call without text asks what a finish would miss. It must not read stdin.
@@ -171,7 +172,7 @@ fn perform(
     }
     let usage = |what: String, wrong: &[String]| {
         let example = example(tool, operation, &action, given, wrong);
-        Failure::usage(what, call_of(tool, &example))
+        Failure::usage(what, call_of(tool, &example, session.language()))
     };
     if let Some(missing) = tool
         .must
@@ -212,7 +213,7 @@ fn perform(
     warned
         .map(|answer| conflict_notice.into_iter().fold(answer, Answer::say))
         .map(|answer| match tool.name {
-            "read" => cut_at_bound(answer, given),
+            "read" => cut_at_bound(answer, given, &session),
             _ => answer,
         })
 }
@@ -248,7 +249,7 @@ fn example(
 const MOST_BYTES: usize = 24_000;
 
 /// Cuts a text at a line, and names the call that goes on.
-fn cut_at_bound(mut answer: Answer, given: &Map<String, Value>) -> Answer {
+fn cut_at_bound(mut answer: Answer, given: &Map<String, Value>, session: &Session) -> Answer {
     let Some(raw) = answer.raw.take() else {
         return answer;
     };
@@ -263,20 +264,37 @@ fn cut_at_bound(mut answer: Answer, given: &Map<String, Value>) -> Answer {
     let first = answer.json["line"].as_u64().unwrap_or(1);
     let next = first + text[..end].matches('\n').count() as u64;
     let rest = text.len() - end;
+    let language = session.language();
     let mut call = given.clone();
     call.insert("from".into(), json!(next));
     let more = match whole {
-        Some(_) => format!("call `read` with {}", Value::Object(call)),
-        None => "the line is too long to be shown whole".to_owned(),
+        Some(_) => {
+            let call = Value::Object(call);
+            in_language(
+                language,
+                format!("call `read` with {call}"),
+                format!("调用 `read`，参数 {call}"),
+            )
+        }
+        None => in_language(
+            language,
+            "the line is too long to be shown whole".to_owned(),
+            "这一行太长，无法全部显示".to_owned(),
+        ),
     };
     answer.json["more"] = json!({"bytes": rest, "from": next});
-    answer.raw = Some(format!("{}\n… {rest} more bytes: {more}\n", &text[..end]).into_bytes());
+    let note = in_language(
+        language,
+        format!("… {rest} more bytes: {more}"),
+        format!("……还有 {rest} 字节：{more}"),
+    );
+    answer.raw = Some(format!("{}\n{note}\n", &text[..end]).into_bytes());
     answer
 }
 
 /// Returns the result in both forms, because some hosts show a model only the text, others only the
 /// structure.
-fn answered(tool: &Tool, result: Result<Answer, Failure>) -> Value {
+fn answered(tool: &Tool, result: Result<Answer, Failure>, session: &Session) -> Value {
     let (text, data, code) = match result {
         Ok(answer) => {
             let is_file = answer.raw.is_some();
@@ -286,7 +304,9 @@ fn answered(tool: &Tool, result: Result<Answer, Failure>) -> Value {
             let mut data = answer.json;
             let text = match (tool.name, data["saved"].as_str()) {
                 ("start", _) => with_finish_call(&with_next_calls(&text)),
-                ("finish", _) if answer.exit != exit::FINE => with_tool_calls(&text),
+                ("finish", _) if answer.exit != exit::FINE => {
+                    with_tool_calls(&text, session.language())
+                }
                 // A command prints the id of a new entry; a model sees what was saved.
                 (_, Some(saved)) => saved.to_owned(),
                 _ => text,
@@ -302,7 +322,8 @@ fn answered(tool: &Tool, result: Result<Answer, Failure>) -> Value {
             (text, data, answer.exit)
         }
         Err(mut failure) => {
-            failure.remedy = failure.remedy.map(|remedy| with_tool_calls(&remedy));
+            let calls = |remedy: String| with_tool_calls(&remedy, session.language());
+            failure.remedy = failure.remedy.map(calls);
             (failure.render(), failure.json(), failure.exit)
         }
     };
@@ -405,7 +426,11 @@ mod tests {
         loop {
             let rest: String = lines.split_inclusive('\n').skip(from - 1).collect();
             let mut answer = Answer::data(json!({"line": from, "version": "x"}), rest);
-            answer = cut_at_bound(answer, json!({"path": "a.md"}).as_object().unwrap());
+            answer = cut_at_bound(
+                answer,
+                json!({"path": "a.md"}).as_object().unwrap(),
+                &session(),
+            );
             let text = String::from_utf8(answer.raw.unwrap()).unwrap();
             assert!(text.len() < MOST_BYTES + 200);
             let Some(next) = answer.json["more"]["from"].as_u64() else {

@@ -1,11 +1,12 @@
 //! The `doctor` command: repairs a project and reports the remaining problems.
 
 use clap::Args;
+use quipu_protocol::chinese::{self, in_language as render_message};
 use quipu_protocol::flow::prune_runs;
 use quipu_store::{Problem, StoreError};
 use serde_json::json;
 
-use crate::answer::{Answer, Failure, count, exit};
+use crate::answer::{Answer, Failure, count, exit, in_language};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -57,24 +58,40 @@ impl Operate for Doctor {
                 Err(error) => return Err(error.into()),
             }
         }
+        let language = project.contract.language;
+        let said = |message: &str| render_message(language, message.to_owned());
         let mut text = fixed
             .iter()
-            .map(|m| format!("{}\n", m.what))
+            .map(|m| format!("{}\n", said(&m.what)))
             .collect::<String>();
         if !pruned.is_empty() {
-            text.push_str(&format!(
-                "deleted {} of old attempts\n",
-                count(pruned.len(), "folder")
+            text.push_str(&in_language(
+                language,
+                format!(
+                    "deleted {} of old attempts\n",
+                    count(pruned.len(), "folder")
+                ),
+                format!("删除了旧运行的 {} 个文件夹\n", pruned.len()),
             ));
         }
         found
             .notices
             .iter()
-            .for_each(|notice| text.push_str(&format!("{notice}\n")));
+            .for_each(|notice| text.push_str(&format!("{}\n", said(notice))));
         for problem in &found.problems {
-            text.push_str(&format!(
-                "not repaired: {}: {}\n  help  {}\n",
-                problem.place, problem.what, problem.remedy
+            let Problem {
+                place,
+                what,
+                remedy,
+            } = problem;
+            text.push_str(&in_language(
+                language,
+                format!("not repaired: {place}: {what}\n  help  {remedy}\n"),
+                format!(
+                    "没有修复：{place}：{}\n  help  {}\n",
+                    said(what),
+                    chinese::remedy(remedy)
+                ),
             ));
         }
         let mut answer = Answer::new(

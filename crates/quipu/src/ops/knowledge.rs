@@ -1,7 +1,7 @@
 //! The commands for the knowledge of one agent.
 
 use clap::Args;
-use quipu_contract::Form;
+use quipu_contract::{Form, Language};
 use quipu_protocol::worldlog::{
     ErrorPattern, Knowledge, Pattern, Proposal, add_idea, add_lesson, count_pattern, own_sessions,
     pattern_after, propose, put_error, put_pattern, read_knowledge, recount,
@@ -10,7 +10,7 @@ use quipu_protocol::{change_formed, load_formed};
 use serde_json::json;
 
 use super::receipt;
-use crate::answer::{Answer, Failure, exit};
+use crate::answer::{Answer, Failure, exit, in_language};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -45,9 +45,14 @@ impl Operate for KnowledgeShow {
                 ));
             }
         }
+        let language = project.contract.language;
         let text = match &self.pattern {
-            Some(_) => knowledge.patterns.iter().map(render_pattern).collect(),
-            None => render(&knowledge),
+            Some(_) => knowledge
+                .patterns
+                .iter()
+                .map(|pattern| render_pattern(language, pattern))
+                .collect(),
+            None => render(language, &knowledge),
         };
         Ok(Answer::new(
             json!({"path": formed.path, "knowledge": knowledge}),
@@ -56,13 +61,14 @@ impl Operate for KnowledgeShow {
     }
 }
 
-fn render(knowledge: &Knowledge) -> String {
+fn render(language: Language, knowledge: &Knowledge) -> String {
     let number = |n: Option<u32>| n.unwrap_or(0);
     let mean = knowledge.mean_rounds.as_deref().unwrap_or("0");
-    let mut text = format!(
-        "tasks {}, rounds {}, mean {mean}\n",
-        number(knowledge.tasks),
-        number(knowledge.rounds)
+    let (tasks, rounds) = (number(knowledge.tasks), number(knowledge.rounds));
+    let mut text = in_language(
+        language,
+        format!("tasks {tasks}, rounds {rounds}, mean {mean}\n"),
+        format!("任务 {tasks} 项，轮数 {rounds}，平均 {mean}\n"),
     );
     for pattern in &knowledge.patterns {
         let (used, first, best) = (
@@ -71,39 +77,56 @@ fn render(knowledge: &Knowledge) -> String {
             number(pattern.best_rounds),
         );
         let success = pattern.success.as_deref().unwrap_or("0%");
-        text.push_str(&format!(
-            "pattern  {}  used {used}, success {success}, rounds first {first}, best {best}\n",
-            pattern.name
+        let name = &pattern.name;
+        text.push_str(&in_language(
+            language,
+            format!(
+                "pattern  {name}  used {used}, success {success}, rounds first {first}, best \
+                 {best}\n"
+            ),
+            format!(
+                "模式  {name}  用过 {used} 次，成功率 {success}，轮数：首次 {first}，最少 {best}\n"
+            ),
         ));
     }
-    let listed = knowledge.errors.iter().map(|e| ("error  ", &e.name));
+    let say = |en: &'static str, zh: &'static str| in_language(language, en, zh);
+    let (error, lesson, idea) = (
+        say("error  ", "错误"),
+        say("lesson ", "经验"),
+        say("idea   ", "想法"),
+    );
+    let listed = knowledge.errors.iter().map(|e| (error, &e.name));
     let listed = listed
-        .chain(knowledge.lessons.iter().map(|l| ("lesson ", l)))
-        .chain(knowledge.ideas.iter().map(|i| ("idea   ", i)));
+        .chain(knowledge.lessons.iter().map(|l| (lesson, l)))
+        .chain(knowledge.ideas.iter().map(|i| (idea, i)));
     for (kind, what) in listed {
         text.push_str(&format!("{kind}  {what}\n"));
     }
     text
 }
 
-fn render_pattern(pattern: &Pattern) -> String {
+fn render_pattern(language: Language, pattern: &Pattern) -> String {
+    let say = |en: &'static str, zh: &'static str| in_language(language, en, zh);
     let mut text = format!("{}\n", pattern.name);
     let number = |n: Option<u32>| n.map(|n| n.to_string());
     let told = [
-        ("description", pattern.description.clone()),
-        ("situation", pattern.situation.clone()),
+        (say("description", "描述"), pattern.description.clone()),
+        (say("situation", "情形"), pattern.situation.clone()),
         (
-            "steps",
+            say("steps", "步骤"),
             (!pattern.steps.is_empty()).then(|| pattern.steps.join("; ")),
         ),
-        ("used", number(pattern.frequency)),
-        ("success", pattern.success.clone()),
-        ("first rounds", number(pattern.first_rounds)),
-        ("best rounds", number(pattern.best_rounds)),
+        (say("used", "用过"), number(pattern.frequency)),
+        (say("success", "成功率"), pattern.success.clone()),
+        (
+            say("first rounds", "首次轮数"),
+            number(pattern.first_rounds),
+        ),
+        (say("best rounds", "最少轮数"), number(pattern.best_rounds)),
     ];
     for (name, value) in told {
         if let Some(value) = value {
-            text.push_str(&format!("  {name}: {value}\n"));
+            text.push_str(&format!("  {name}{}{value}\n", say(": ", "：")));
         }
     }
     text
@@ -155,7 +178,7 @@ impl Operate for KnowledgePattern {
                 ..pattern
             };
         } else if self.name.is_none() {
-            return Ok(tell_proposals(&proposals, after));
+            return Ok(tell_proposals(project.contract.language, &proposals, after));
         }
         if let Some(name) = self.name {
             pattern.name = name.trim().to_owned();
@@ -183,7 +206,9 @@ impl Operate for KnowledgePattern {
         let counted = written
             .as_ref()
             .map(|written| count_pattern(written, &sessions));
-        let text = written.as_ref().map(render_pattern).unwrap_or_default();
+        let text = written.as_ref();
+        let text = text.map(|pattern| render_pattern(language, pattern));
+        let text = text.unwrap_or_default();
         Ok(receipt::beside(
             project.contract.language,
             &committed,
@@ -193,32 +218,35 @@ impl Operate for KnowledgePattern {
     }
 }
 
-fn tell_proposals(proposals: &[Proposal], after: usize) -> Answer {
+fn tell_proposals(language: Language, proposals: &[Proposal], after: usize) -> Answer {
     let mut text = String::new();
     for (index, proposal) in proposals.iter().enumerate() {
         let number = |n: Option<u32>| n.map_or_else(|| "–".to_owned(), |n| n.to_string());
-        let rounds = format!(
-            "rounds first {}, best {}",
-            number(proposal.first_rounds),
-            number(proposal.best_rounds)
-        );
-        text.push_str(&format!(
-            "{}  {}  done {} times, {rounds}\n",
-            index + 1,
-            proposal.name,
-            proposal.sessions.len()
-        ));
-        text.push_str(&format!(
-            "   situation: {}\n   steps: {}\n   sessions: {}\n",
-            proposal.situation,
+        let (first, best) = (number(proposal.first_rounds), number(proposal.best_rounds));
+        let (nth, name, times) = (index + 1, &proposal.name, proposal.sessions.len());
+        let (situation, steps, sessions) = (
+            &proposal.situation,
             proposal.steps.join("; "),
-            proposal.sessions.join(", ")
+            proposal.sessions.join(", "),
+        );
+        text.push_str(&in_language(
+            language,
+            format!(
+                "{nth}  {name}  done {times} times, rounds first {first}, best {best}\n   \
+                 situation: {situation}\n   steps: {steps}\n   sessions: {sessions}\n"
+            ),
+            format!(
+                "{nth}  {name}  做过 {times} 次，轮数：首次 {first}，最少 {best}\n   \
+                 情形：{situation}\n   步骤：{steps}\n   会话：{sessions}\n"
+            ),
         ));
     }
     let mut answer = Answer::new(json!({"after": after, "proposals": proposals}), text);
     answer = match proposals {
-        [] => answer.say(format!(
-            "nothing was done more than {after} times in the same way"
+        [] => answer.say(in_language(
+            language,
+            format!("nothing was done more than {after} times in the same way"),
+            format!("没有一件事以同样的做法做过 {after} 次以上"),
         )),
         _ => answer.say("to accept one: quipu knowledge pattern [NAME] --take N"),
     };

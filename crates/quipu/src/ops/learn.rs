@@ -186,7 +186,11 @@ fn list_merges(project: &Project, session: &Session) -> Result<Answer, Failure> 
             format!("{id}  {at}  {owner}\n    {text}\n    {why}\n")
         })
         .collect();
-    text.push_str(&size.as_ref().map_or_else(String::new, metrics::render_size));
+    let language = project.contract.language;
+    let shown = size
+        .as_ref()
+        .map(|size| metrics::render_size(language, size));
+    text.push_str(&shown.unwrap_or_default());
     let mut answer = Answer::new(json!({"merges": found, "memory": size}), text);
     if !found.is_empty() {
         answer = answer.say(in_language(

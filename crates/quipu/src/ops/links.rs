@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use quipu_claims::{Edge, Fate, Graph, render_dot, render_svg};
+use quipu_contract::Language;
+use quipu_protocol::chinese::message_or_same;
 use quipu_protocol::link_graph;
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, Failure, count, exit};
+use crate::answer::{Answer, Failure, count, exit, in_language};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -46,6 +48,7 @@ impl Operate for Links {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let path = self.path.as_deref().map(Session::path).transpose()?;
         let project = session.project()?;
+        let language = project.contract.language;
         let (graph, root) = link_graph(&project, &session.actor)?;
         if self.dot {
             let dot = render_dot(&graph);
@@ -60,7 +63,7 @@ impl Operate for Links {
             );
         }
         if let Some(path) = path {
-            return of_path(&graph, path.as_str(), self.into, self.out);
+            return of_path(language, &graph, path.as_str(), self.into, self.out);
         }
         let all = !(self.broken || self.orphans || self.dense);
         let mut text = String::new();
@@ -72,13 +75,20 @@ impl Operate for Links {
                 .iter()
                 .filter(|orphan| orphan.is_memory)
                 .count();
-            text.push_str(&format!(
-                "{}, {}: {} broken, {}, {} dense\n",
-                count(graph.pages.len(), "file"),
-                count(graph.edges.len(), "link"),
-                broken.len(),
-                count(orphans, "orphan"),
-                graph.dense.len()
+            let (pages, links) = (graph.pages.len(), graph.edges.len());
+            let (broken, dense) = (broken.len(), graph.dense.len());
+            text.push_str(&in_language(
+                language,
+                format!(
+                    "{}, {}: {broken} broken, {}, {dense} dense\n",
+                    count(pages, "file"),
+                    count(links, "link"),
+                    count(orphans, "orphan"),
+                ),
+                format!(
+                    "{pages} 个文件，{links} 个链接：断开 {broken} 个，孤立文件 {orphans} 个，过密 \
+                     {dense} 节\n"
+                ),
             ));
             json.insert("pages".into(), json!(graph.pages));
             json.insert("links".into(), json!(graph.edges));
@@ -86,7 +96,7 @@ impl Operate for Links {
         if all || self.broken {
             broken
                 .iter()
-                .for_each(|edge| text.push_str(&render_broken(edge)));
+                .for_each(|edge| text.push_str(&render_broken(language, edge)));
             json.insert("broken".into(), json!(broken));
         }
         if all || self.orphans {
@@ -98,15 +108,24 @@ impl Operate for Links {
                 let note = if orphan.is_memory {
                     ""
                 } else {
-                    "  (work in progress)"
+                    in_language(language, "  (work in progress)", "  （进行中的稿件）")
                 };
-                text.push_str(&format!("orphan  {}{note}\n", orphan.path));
+                let label = in_language(language, "orphan", "孤立  ");
+                text.push_str(&format!("{label}  {}{note}\n", orphan.path));
             }
             if self.orphans {
                 graph.unlinked.iter().for_each(|path| {
-                    text.push_str(&format!(
-                        "alone   {path}  (only {} links to it)\n",
-                        root.as_deref().unwrap_or("the root")
+                    let root = root.as_deref();
+                    text.push_str(&in_language(
+                        language,
+                        format!(
+                            "alone   {path}  (only {} links to it)\n",
+                            root.unwrap_or("the root")
+                        ),
+                        format!(
+                            "单链    {path}  （只有 {} 链接到它）\n",
+                            root.unwrap_or("根页")
+                        ),
                     ))
                 });
             }
@@ -122,15 +141,19 @@ impl Operate for Links {
                     .map(ToString::to_string)
                     .collect::<Vec<_>>()
                     .join(", ");
-                text.push_str(&format!(
-                    "dense   {} #{} has {}\n",
-                    dense.at,
-                    dense.section,
-                    count(dense.links, "link")
-                ));
-                text.push_str(&format!(
-                    "        split: move the entries of lines {lines} to {}, and link to it\n",
-                    dense.split
+                let (at, section, links, split) =
+                    (&dense.at, &dense.section, dense.links, &dense.split);
+                text.push_str(&in_language(
+                    language,
+                    format!(
+                        "dense   {at} #{section} has {}\n        split: move the entries of lines \
+                         {lines} to {split}, and link to it\n",
+                        count(links, "link")
+                    ),
+                    format!(
+                        "过密    {at} #{section} 有 {links} 个链接\n        拆分：把第 {lines} \
+                         行的条目移到 {split}，并链接到它\n"
+                    ),
                 ));
             }
             json.insert("dense".into(), json!(graph.dense));
@@ -143,7 +166,13 @@ impl Operate for Links {
     }
 }
 
-fn of_path(graph: &Graph, path: &str, into: bool, out: bool) -> Result<Answer, Failure> {
+fn of_path(
+    language: Language,
+    graph: &Graph,
+    path: &str,
+    into: bool,
+    out: bool,
+) -> Result<Answer, Failure> {
     if !graph.pages.iter().any(|page| page == path) {
         return Err(Failure::new(
             exit::NOT_FOUND,
@@ -164,7 +193,7 @@ fn of_path(graph: &Graph, path: &str, into: bool, out: bool) -> Result<Answer, F
             if edge.fate == Fate::Fine {
                 ""
             } else {
-                "  (broken)"
+                in_language(language, "  (broken)", "  （断开）")
             }
         ));
     }
@@ -177,21 +206,32 @@ fn of_path(graph: &Graph, path: &str, into: bool, out: bool) -> Result<Answer, F
             .unwrap_or_default();
         text.push_str(&format!("{path}{anchor}  {sign} {}\n", edge.from));
     }
-    let talk = format!("{} out, {} in", outgoing.len(), incoming.len());
+    let (from, to) = (outgoing.len(), incoming.len());
+    let talk = in_language(
+        language,
+        format!("{from} out, {to} in"),
+        format!("链出 {from} 个，链入 {to} 个"),
+    );
     Ok(Answer::new(json!({"path": path, "out": outgoing, "in": incoming}), text).say(talk))
 }
 
-fn render_broken(edge: &Edge) -> String {
+fn render_broken(language: Language, edge: &Edge) -> String {
+    let say = |en: &'static str, zh: &'static str| in_language(language, en, zh);
+    let link = format!("{} → {}", edge.from, edge.named());
     let (what, nearest) = match &edge.fate {
-        Fate::NoFile(nearest) => ("no such file", nearest.as_ref()),
-        Fate::NoSection(nearest) => ("no such section", nearest.as_ref()),
+        Fate::NoFile(nearest) => (say("no such file", "没有这个文件"), nearest.as_ref()),
+        Fate::NoSection(nearest) => (say("no such section", "没有这一节"), nearest.as_ref()),
         Fate::Unread(why) => {
-            return format!("unread  {} → {}: the file {why}\n", edge.from, edge.named());
+            return in_language(
+                language,
+                format!("unread  {link}: the file {why}\n"),
+                format!("未读    {link}：文件 {}\n", message_or_same(why)),
+            );
         }
         Fate::Fine => return String::new(),
     };
-    let near = nearest
-        .map(|nearest| format!("; nearest: {nearest}"))
-        .unwrap_or_default();
-    format!("broken  {} → {}: {what}{near}\n", edge.from, edge.named())
+    let label = say("broken  ", "断开    ");
+    let near = nearest.map(|nearest| format!("{}{nearest}", say("; nearest: ", "；最接近的是 ")));
+    let near = near.unwrap_or_default();
+    format!("{label}{link}{}{what}{near}\n", say(": ", "："))
 }

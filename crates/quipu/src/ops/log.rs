@@ -1,12 +1,14 @@
 //! The `log` command: lists commits, newest first.
 
 use clap::Args;
-use quipu_contract::in_one_line;
+use quipu_contract::{Language, in_one_line};
+use quipu_protocol::chinese::in_language as render_message;
 use quipu_protocol::{Project, ReadScope, may_read_whole};
-use quipu_store::{LogEntry, OpKind};
+use quipu_store::{Kind, LogEntry, OpKind};
 use serde_json::json;
 
-use crate::answer::{Answer, Failure, exit};
+use crate::answer::{Answer, Failure, exit, in_language};
+use crate::flow_text::width as columns;
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -20,7 +22,13 @@ pub struct Log {
 }
 
 /// Printed for a record that cannot be read.
-const DAMAGED: &str = "a damaged record: its contents are lost (quipu verify)";
+fn damaged(language: Language) -> &'static str {
+    in_language(
+        language,
+        "a damaged record: its contents are lost (quipu verify)",
+        "一条损坏的记录：内容已丢失（quipu verify）",
+    )
+}
 
 impl Operate for Log {
     const NAME: &'static str = "log";
@@ -28,6 +36,7 @@ impl Operate for Log {
 
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let project = session.history()?;
+        let language = project.contract.language;
         let Some(path) = &self.path else {
             let entries = visible(&project, session, self.most)?;
             let who: Vec<String> = entries.iter().map(|e| e.who.to_string()).collect();
@@ -36,15 +45,15 @@ impl Operate for Log {
                 .iter()
                 .zip(&who)
                 .map(|(e, who)| match e.damaged {
-                    true => format!("@{:<6} {DAMAGED}\n", e.seq),
+                    true => format!("@{:<6} {}\n", e.seq, damaged(language)),
                     false => line(
                         e.seq,
                         &e.at,
-                        e.kind.as_str(),
+                        &kind(language, e.kind),
                         who,
                         width,
                         &e.paths.join(" "),
-                        e.why.as_deref(),
+                        reason(language, e.why.as_deref()).as_deref(),
                     ),
                 })
                 .collect::<String>();
@@ -67,21 +76,22 @@ impl Operate for Log {
             .zip(&who)
             .map(|(e, who)| {
                 if e.damaged {
-                    return format!("@{:<6} {DAMAGED}\n", e.seq);
+                    return format!("@{:<6} {}\n", e.seq, damaged(language));
                 }
                 let what = if e.op == OpKind::Remove {
-                    "removed".into()
+                    in_language(language, "removed", "已删除").to_owned()
                 } else {
-                    format!("{} {} bytes", e.version, e.len)
+                    let bytes = in_language(language, "bytes", "字节");
+                    format!("{} {} {bytes}", e.version, e.len)
                 };
                 line(
                     e.seq,
                     &e.at,
-                    e.kind.as_str(),
+                    &kind(language, e.kind),
                     who,
                     width,
                     &what,
-                    e.why.as_deref(),
+                    reason(language, e.why.as_deref()).as_deref(),
                 )
             })
             .collect::<String>();
@@ -89,13 +99,16 @@ impl Operate for Log {
         let Some(gap) = events.iter().find(|e| e.after_gap) else {
             return Ok(answer);
         };
-        let which = if gap.damaged {
-            format!("the record @{}", gap.seq)
+        let (en, zh) = if gap.damaged {
+            ("the record", "这条记录")
         } else {
-            format!("a record before @{}", gap.seq)
+            ("a record before", "之前的一条记录")
         };
-        let mut answer = answer.say(format!(
-            "{which} about `{path}` is damaged: its contents are lost (quipu verify)"
+        let at = gap.seq;
+        let mut answer = answer.say(in_language(
+            language,
+            format!("{en} @{at} about `{path}` is damaged: its contents are lost (quipu verify)"),
+            format!("@{at} {zh}（关于 `{path}`）已损坏：内容已丢失（quipu verify）"),
         ));
         answer.exit = exit::IO;
         Ok(answer)
@@ -118,6 +131,30 @@ fn visible(project: &Project, session: &Session, most: usize) -> Result<Vec<LogE
         .collect())
 }
 
+/// The kind of a record, eight columns wide.
+fn kind(language: Language, kind: Kind) -> String {
+    let word = in_language(language, kind.as_str(), in_chinese(kind));
+    format!("{word}{}", " ".repeat(8usize.saturating_sub(columns(word))))
+}
+
+fn in_chinese(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Commit => "提交",
+        Kind::Adopt => "收入",
+        Kind::Amend => "修订",
+        Kind::Restore => "恢复",
+        Kind::ConflictCopy => "冲突副本",
+        Kind::Lease => "租约",
+        Kind::Note => "备注",
+        Kind::Unknown => "不明",
+    }
+}
+
+/// The reason that Quipu gave for a commit; that of a person or an agent stays as it is.
+fn reason(language: Language, why: Option<&str>) -> Option<String> {
+    why.map(|why| render_message(language, why.to_owned()))
+}
+
 fn width(who: &[String]) -> usize {
     who.iter().map(|w| w.chars().count()).max().unwrap_or(0)
 }
@@ -136,5 +173,5 @@ fn line(
         .map(|w| format!("  {}", in_one_line(w)))
         .unwrap_or_default();
     let what = in_one_line(what);
-    format!("@{seq:<6} {at}  {kind:<8} {who:<width$}  {what}{why}\n")
+    format!("@{seq:<6} {at}  {kind} {who:<width$}  {what}{why}\n")
 }

@@ -13,7 +13,7 @@ use quipu_recall::{Date, Hit, date_of};
 use quipu_text::json::JsonPointer;
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, Failure, count, exit};
+use crate::answer::{Answer, Failure, count, exit, in_language};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -77,6 +77,7 @@ impl Operate for Recall {
             None => Some(self.tokens.unwrap_or(ANSWER_TOKENS)),
         };
         let shown = shown_hits(answer, ask.k, tokens, self.most.is_some());
+        let language = project.contract.language;
         let kind = |shown: &Shown| Kind::of(&project.contract, &shown.hit.path, shown.hit.tier);
         let hits: Vec<_> = shown.iter().map(|hit| in_json(hit, kind(hit))).collect();
         let mut told = Answer::new(
@@ -84,7 +85,7 @@ impl Operate for Recall {
                    "encoded": answer.encoded, "read_anew": recalled.read_anew, "not_searched": recalled.not_searched}}),
             shown
                 .iter()
-                .map(|hit| in_text(hit, kind(hit)))
+                .map(|hit| in_text(language, hit, kind(hit)))
                 .collect::<String>(),
         );
         told = self.say_coverage(project.contract.language, told, &recalled);
@@ -268,14 +269,15 @@ fn place(hit: &Hit) -> String {
     }
 }
 
-fn in_text(shown: &Shown, kind: Kind) -> String {
+fn in_text(language: Language, shown: &Shown, kind: Kind) -> String {
+    let say = |en: &'static str, zh: &'static str| in_language(language, en, zh);
     let hit = &shown.hit;
     let mut text = format!(
         "{}  {}  {:.2}  {}{}\n    {}\n",
         place(hit),
-        kind.as_str(),
+        say(kind.as_str(), in_chinese(kind)),
         hit.score,
-        if hit.weak { "weak  " } else { "" },
+        if hit.weak { say("weak  ", "弱  ") } else { "" },
         hit.heading_path.join(" › "),
         hit.snippet.split_whitespace().collect::<Vec<_>>().join(" ")
     );
@@ -285,9 +287,19 @@ fn in_text(shown: &Shown, kind: Kind) -> String {
             .iter()
             .map(|(path, line)| format!("{path}:{line}"));
         let places: Vec<String> = places.collect();
-        text.push_str(&format!("    the same in {}\n", places.join(", ")));
+        let same = say("the same in", "同样的内容在");
+        text.push_str(&format!("    {same} {}\n", places.join(", ")));
     }
     text
+}
+
+fn in_chinese(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Index => "索引",
+        Kind::Memory => "记忆",
+        Kind::Plan => "计划",
+        Kind::Manuscript => "书稿",
+    }
 }
 
 fn name(tier: Tier) -> &'static str {

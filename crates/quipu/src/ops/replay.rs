@@ -69,7 +69,10 @@ impl Operate for Replay {
             text.push_str(&format!("accepted although {ended}\n"));
         }
         if let Some(usage) = note.usage {
-            text.push_str(&format!("{}\n", render_usage(usage)));
+            text.push_str(&format!(
+                "{}\n",
+                render_usage(project.contract.language, usage)
+            ));
         }
         if let Some(held_by) = &note.held_by {
             text.push_str(&format!("held by {held_by}\n"));

@@ -4,14 +4,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 use quipu_contract::{Form, Language, Privilege, ProjectPath};
+use quipu_protocol::chinese;
 use quipu_protocol::flow::{FlowCache, flow_now, refresh_panel};
 use quipu_protocol::review::{
-    Comment, Member, PanelView, Revision, Severity, Sum, panel_view, revise, write_letter,
+    AgentStatus, Comment, Member, PanelView, Revision, Severity, Sum, panel_view, revise,
+    write_letter,
 };
 use serde_json::json;
 
 use super::{pdf, receipt};
-use crate::answer::{Answer, Failure, count, exit};
+use crate::answer::{Answer, Failure, count, exit, in_language};
 use crate::flow_text::table;
 use crate::session::Session;
 use crate::table::Operate;
@@ -94,15 +96,16 @@ impl Operate for ReviewRevise {
             why: self.why,
         };
         let revised = revise(&project, &session.actor, revision)?;
+        let language = project.contract.language;
         let named = |ids: &[String]| match ids {
-            [] => "none".to_owned(),
+            [] => in_language(language, "none", "无").to_owned(),
             ids => ids.join(", "),
         };
-        let text = format!(
-            "round {}\nreport again: {}\nstill hold: {}\n",
-            revised.round,
-            named(&revised.again),
-            named(&revised.kept)
+        let (round, again, kept) = (revised.round, named(&revised.again), named(&revised.kept));
+        let text = in_language(
+            language,
+            format!("round {round}\nreport again: {again}\nstill hold: {kept}\n"),
+            format!("第 {round} 轮\n重新报告：{again}\n仍然有效：{kept}\n"),
         );
         let data = json!({"round": revised.round, "again": revised.again, "kept": revised.kept});
         Ok(
@@ -129,23 +132,29 @@ impl Operate for ReviewLetter {
 }
 
 fn render(panel: &PanelView, language: Language) -> String {
+    let say = |en: &'static str, zh: &'static str| in_language(language, en, zh);
     let mut rows = vec![
         [
-            "agent",
+            say("agent", "评审者"),
             "",
-            "status",
-            "score",
-            "confidence",
-            "scores",
-            "open",
+            say("status", "状态"),
+            say("score", "分数"),
+            say("confidence", "信心"),
+            say("scores", "分项"),
+            say("open", "未解决"),
         ]
         .map(str::to_owned)
         .to_vec(),
     ];
-    rows.extend(panel.members.iter().map(|member| row(panel, member)));
+    rows.extend(
+        panel
+            .members
+            .iter()
+            .map(|member| row(panel, member, language)),
+    );
     if let Some(checks) = &panel.checks {
         let none = String::new;
-        let status = "checked".to_owned();
+        let status = say("checked", "已检查").to_owned();
         let open = open_of(panel, &checks.id);
         rows.push(vec![
             checks.id.clone(),
@@ -161,8 +170,11 @@ fn render(panel: &PanelView, language: Language) -> String {
     for member in panel.members.iter().filter(|m| !m.faults.is_empty()) {
         for fault in &member.faults {
             text.push_str(&format!(
-                "  fault    {}:{} {}\n",
-                member.path, fault.line, fault.what
+                "  {} {}:{} {}\n",
+                say("fault   ", "错误    "),
+                member.path,
+                fault.line,
+                chinese::in_language(language, fault.what.clone())
             ));
         }
     }
@@ -173,19 +185,27 @@ fn render(panel: &PanelView, language: Language) -> String {
         let closed = panel.comments.len() - joined - open.len();
         let with = match joined {
             0 => String::new(),
-            _ => format!(", {joined} joined to others"),
+            _ => in_language(
+                language,
+                format!(", {joined} joined to others"),
+                format!("，{joined} 条并入其他意见"),
+            ),
         };
-        text.push_str(&format!(
-            "\nround {}: {} open, {closed} resolved{with}\n",
-            panel.round,
-            count(open.len(), "comment"),
+        let (round, open) = (panel.round, open.len());
+        text.push_str(&in_language(
+            language,
+            format!(
+                "\nround {round}: {} open, {closed} resolved{with}\n",
+                count(open, "comment"),
+            ),
+            format!("\n第 {round} 轮：{open} 条意见未解决，{closed} 条已解决{with}\n"),
         ));
     }
     for severity in [Severity::Critical, Severity::Important] {
         for comment in open.iter().filter(|c| c.severity == severity) {
             text.push_str(&format!(
                 "{}: {} {} \"{}\": {}\n",
-                severity.as_str(),
+                severity.in_language(language),
                 comment.id,
                 comment.place(language),
                 comment.shown_quote(),
@@ -195,10 +215,10 @@ fn render(panel: &PanelView, language: Language) -> String {
     }
     if let Some(sum) = &panel.sum {
         text.push('\n');
-        text.push_str(&render_sum(sum));
+        text.push_str(&render_sum(sum, language));
     }
     if let Some(verdict) = &panel.verdict {
-        text.push_str(&format!("verdict: {verdict}\n"));
+        text.push_str(&format!("{}{verdict}\n", say("verdict: ", "结论：")));
     }
     text
 }
@@ -212,7 +232,12 @@ fn open_of(panel: &PanelView, agent: &str) -> String {
     }
 }
 
-fn row(panel: &PanelView, member: &Member) -> Vec<String> {
+fn row(panel: &PanelView, member: &Member, language: Language) -> Vec<String> {
+    let status = in_language(
+        language,
+        member.status.as_str(),
+        status_in_chinese(member.status),
+    );
     let number = |n: Option<u8>| n.map(|n| n.to_string()).unwrap_or_default();
     let report = member.report.as_ref();
     let score = |score: &Option<u8>| score.map_or("n/a".to_owned(), |score| score.to_string());
@@ -224,9 +249,12 @@ fn row(panel: &PanelView, member: &Member) -> Vec<String> {
         member.id.clone(),
         member.title.clone(),
         match (member.excused, member.stale) {
-            (true, _) => format!("{}, excused", member.status.as_str()),
-            (_, true) => format!("{}, stale", member.status.as_str()),
-            _ => member.status.as_str().to_owned(),
+            (true, _) => format!(
+                "{status}{}",
+                in_language(language, ", excused", "，不再等待")
+            ),
+            (_, true) => format!("{status}{}", in_language(language, ", stale", "，已过时")),
+            _ => status.to_owned(),
         },
         number(report.map(|r| r.score)),
         number(report.map(|r| r.confidence)),
@@ -235,23 +263,37 @@ fn row(panel: &PanelView, member: &Member) -> Vec<String> {
     ]
 }
 
-fn render_sum(sum: &Sum) -> String {
+fn status_in_chinese(status: AgentStatus) -> &'static str {
+    match status {
+        AgentStatus::Pending => "未交",
+        AgentStatus::InProgress => "进行中",
+        AgentStatus::Completed => "已交",
+        AgentStatus::Failed => "失败",
+        AgentStatus::NotApplicable => "不适用",
+    }
+}
+
+fn render_sum(sum: &Sum, language: Language) -> String {
+    let say = |en: &'static str, zh: &'static str| in_language(language, en, zh);
     let mut text = String::new();
     for domain in &sum.domains {
-        text.push_str(&format!(
-            "{}: {:.1} ({})\n",
-            domain.name,
-            domain.mean,
-            count(domain.agents, "agent")
+        let (name, mean, agents) = (&domain.name, domain.mean, domain.agents);
+        text.push_str(&in_language(
+            language,
+            format!("{name}: {mean:.1} ({})\n", count(agents, "agent")),
+            format!("{name}：{mean:.1}（{agents} 份）\n"),
         ));
     }
-    text.push_str(&format!(
-        "overall: {:.2}, weighted by confidence\n",
-        sum.overall
+    let overall = sum.overall;
+    text.push_str(&in_language(
+        language,
+        format!("overall: {overall:.2}, weighted by confidence\n"),
+        format!("总分：{overall:.2}，按信心加权\n"),
     ));
     for shared in &sum.shared {
         text.push_str(&format!(
-            "same passage: L{} \"{}\": {}\n",
+            "{}L{} \"{}\": {}\n",
+            say("same passage: ", "同一段："),
             shared.line,
             shared.quote,
             shared.comments.join(", ")
@@ -259,12 +301,18 @@ fn render_sum(sum: &Sum) -> String {
     }
     for conflict in &sum.conflicts {
         text.push_str(&format!(
-            "conflict: {}: {}\n",
+            "{}{}: {}\n",
+            say("conflict: ", "冲突："),
             conflict.comments.join(" | "),
-            conflict.ruling.as_deref().unwrap_or("not ruled on yet")
+            conflict
+                .ruling
+                .as_deref()
+                .unwrap_or(say("not ruled on yet", "尚未裁定"))
         ));
     }
-    let verdict = sum.verdict.unwrap_or("open until every report is in");
-    text.push_str(&format!("by the rule: {verdict}\n"));
+    let verdict = sum
+        .verdict
+        .unwrap_or(say("open until every report is in", "报告到齐之前不定"));
+    text.push_str(&format!("{}{verdict}\n", say("by the rule: ", "照规则：")));
     text
 }

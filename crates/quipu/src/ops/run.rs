@@ -86,7 +86,10 @@ impl Operate for Run {
         };
         if self.dry_run {
             let estimate = estimate_flow(&project, &choice, Counter::default())?;
-            let mut answer = Answer::new(json!(estimate), render_estimate(&estimate));
+            let mut answer = Answer::new(
+                json!(estimate),
+                render_estimate(project.contract.language, &estimate),
+            );
             if estimate.cost.is_none() {
                 answer = answer.say(in_language(
                     project.contract.language,
@@ -111,7 +114,10 @@ impl Operate for Run {
             if let Err(failure) = by.open(self.model.as_deref(), &project) {
                 answer = answer.say(match contract.language {
                     Language::En => format!("this run could not begin:\n{}", failure.render()),
-                    Language::Zh => format!("这次运行无法开始：\n{}", failure.render()),
+                    Language::Zh => format!(
+                        "这次运行无法开始：\n{}",
+                        failure.in_language(Language::Zh).render()
+                    ),
                 });
             }
             return Ok(answer);
@@ -138,7 +144,7 @@ impl Operate for Run {
             answer = answer.say(in_language(
                 project.contract.language,
                 "the contract has changed; run the same command again to continue under the new one",
-                "合约有变；再次执行同一命令，按新的合约继续",
+                "契约有变；再次执行同一命令，按新的契约继续",
             ));
         }
         let idle = done.idle.filter(|_| !done.stopped);
@@ -186,7 +192,7 @@ pub fn carry_out(
         return Err(unnamed(Run::NAME));
     };
     let stop = crate::signals::stop_on_signals()?;
-    let progress = Progress::new(session.json);
+    let progress = Progress::new(session.json, project.contract.language);
     // Only agents that count tokens are compared with the estimate.
     let estimate = if by.names().any(counts_tokens) {
         Some(estimate_flow(project, &choice, Counter::default())?)
@@ -268,11 +274,11 @@ pub fn carry_out(
         format!("接受 {accepted} 项工作，失败 {failed} 次"),
     ));
     if summary.usage != Usage::default() {
-        answer = answer.say(render_usage(summary.usage));
+        answer = answer.say(render_usage(project.contract.language, summary.usage));
     }
     if let Some(compared) = compared {
         answer.json["steps"] = json!(compared);
-        answer = answer.say(render_compared(&compared).trim_end());
+        answer = answer.say(render_compared(project.contract.language, &compared).trim_end());
     }
     let of_ours: Vec<State> = flow
         .statuses

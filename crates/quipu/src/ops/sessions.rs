@@ -5,7 +5,7 @@ use quipu_contract::{Pattern as Glob, ProjectPath};
 use quipu_protocol::worldlog::{PastSession, load_sessions};
 use serde_json::json;
 
-use crate::answer::{Answer, Failure, exit};
+use crate::answer::{Answer, Failure, exit, in_language};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -70,17 +70,21 @@ impl Operate for SessionsList {
         let project = session.project()?;
         let mut found = self.which.pick(load_sessions(&project, &session.actor)?)?;
         let all = found.len();
+        let language = project.contract.language;
         found.truncate(self.which.most);
         let mut text = String::new();
         for (path, past) in &found {
             let rounds = past
                 .rounds
-                .map(|n| format!("{n} round{}", if n == 1 { "" } else { "s" }))
+                .map(|n| {
+                    let en = format!("{n} round{}", if n == 1 { "" } else { "s" });
+                    in_language(language, en, format!("{n} 轮"))
+                })
                 .unwrap_or_default();
             let pattern = past
                 .pattern
                 .as_ref()
-                .map(|p| format!("pattern {p}"))
+                .map(|p| format!("{} {p}", in_language(language, "pattern", "模式")))
                 .unwrap_or_default();
             let told = [past.agent.clone().unwrap_or_default(), rounds, pattern];
             let told = told
@@ -88,7 +92,7 @@ impl Operate for SessionsList {
                 .filter(|t| !t.is_empty())
                 .cloned()
                 .collect::<Vec<_>>()
-                .join(", ");
+                .join(in_language(language, ", ", "，"));
             text.push_str(format!("{path}  {told}").trim_end());
             text.push('\n');
         }
@@ -98,7 +102,12 @@ impl Operate for SessionsList {
             .collect();
         let mut answer = Answer::new(json!({"sessions": listed, "all": all}), text);
         if all > found.len() {
-            answer = answer.say(format!("{} of {all}; -k shows more", found.len()));
+            let shown = found.len();
+            answer = answer.say(in_language(
+                language,
+                format!("{shown} of {all}; -k shows more"),
+                format!("{all} 次会话中的 {shown} 次；-k 显示更多"),
+            ));
         }
         Ok(answer)
     }

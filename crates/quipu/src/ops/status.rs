@@ -167,7 +167,7 @@ impl Report {
         let (files, counted) = (self.scan.files.len(), counted.join(", "));
         text.push_str(&match project.contract.language {
             Language::En => format!("{} under the contract: {counted}\n", count(files, "file")),
-            Language::Zh => format!("合约之内有 {files} 个文件：{counted}\n"),
+            Language::Zh => format!("契约之内有 {files} 个文件：{counted}\n"),
         });
         text
     }
@@ -269,7 +269,7 @@ impl Report {
             text.push_str(&in_language(
                 language,
                 format!("{} outside the contract:", free.len()),
-                format!("合约之外有 {} 个：", free.len()),
+                format!("契约之外有 {} 个：", free.len()),
             ));
             for path in free.iter().take(FREE_SHOWN) {
                 text.push_str(&format!(" {}", in_one_line(path)));

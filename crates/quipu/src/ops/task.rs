@@ -1,7 +1,7 @@
 //! The `task` commands: begin, plan, note and show the current task.
 
 use clap::{Args, ValueEnum};
-use quipu_contract::Form;
+use quipu_contract::{Form, Language};
 use quipu_protocol::worldlog::{
     Match, MatchKind, NewTask, Standing, Task, add_todo, begin_task, find_matches, finish_todo,
     move_todo, names_pattern, note, read_knowledge, read_task, strike_todo,
@@ -10,7 +10,7 @@ use quipu_protocol::{WorkError, change_formed, load_formed};
 use serde_json::json;
 
 use super::receipt;
-use crate::answer::{Answer, Failure, exit};
+use crate::answer::{Answer, Failure, exit, in_language};
 use crate::session::Session;
 use crate::table::Operate;
 
@@ -89,7 +89,12 @@ impl Operate for TaskStart {
         };
         let (committed, formed) = begin_task(&project, &session.actor, &terms, new)?;
         let task = read_task(&formed.text).unwrap_or_default();
-        let text = format!("{}{}", render_task(&task), render_matches(&matches));
+        let language = project.contract.language;
+        let text = format!(
+            "{}{}",
+            render_task(language, &task),
+            render_matches(language, &matches)
+        );
         Ok(receipt::beside(
             project.contract.language,
             &committed,
@@ -99,43 +104,62 @@ impl Operate for TaskStart {
     }
 }
 
-fn render_matches(matches: &[Match]) -> String {
+fn render_matches(language: Language, matches: &[Match]) -> String {
+    let say = |en: &'static str, zh: &'static str| in_language(language, en, zh);
     let mut text = String::new();
     for found in matches {
         let kind = match found.kind {
-            MatchKind::Pattern => "pattern",
-            MatchKind::Session => "session",
+            MatchKind::Pattern => say("pattern", "模式"),
+            MatchKind::Session => say("session", "会话"),
         };
         text.push_str(&format!(
-            "known {:>3}  {kind}  {}  {}  ({})\n",
-            found.score, found.name, found.source, found.why
+            "{} {:>3}  {kind}  {}  {}  ({})\n",
+            say("known", "已知"),
+            found.score,
+            found.name,
+            found.source,
+            found.why
         ));
         if let Some(lesson) = &found.lesson {
-            text.push_str(&format!("           learnt: {lesson}\n"));
+            text.push_str(&format!(
+                "           {}{lesson}\n",
+                say("learnt: ", "经验：")
+            ));
         }
     }
     if matches.is_empty() {
-        "known: no similar task\n".to_owned()
+        say("known: no similar task\n", "已知：没有类似的任务\n").to_owned()
     } else {
         text
     }
 }
 
-fn render_task(task: &Task) -> String {
-    let mut text = format!("task: {}\n", task.description);
+fn render_task(language: Language, task: &Task) -> String {
+    let say = |en: &'static str, zh: &'static str| in_language(language, en, zh);
+    let colon = say(": ", "：");
+    let mut text = format!("{}{colon}{}\n", say("task", "任务"), task.description);
     let told = [
-        ("type", task.kind.clone().unwrap_or_default()),
-        ("keywords", task.keywords.join(", ")),
-        ("pattern", task.pattern.clone().unwrap_or_default()),
-        ("started", task.started.clone().unwrap_or_default()),
-        ("suspected cause", task.suspect.clone().unwrap_or_default()),
+        (say("type", "类型"), task.kind.clone().unwrap_or_default()),
+        (say("keywords", "关键词"), task.keywords.join(", ")),
+        (
+            say("pattern", "模式"),
+            task.pattern.clone().unwrap_or_default(),
+        ),
+        (
+            say("started", "开始"),
+            task.started.clone().unwrap_or_default(),
+        ),
+        (
+            say("suspected cause", "怀疑的原因"),
+            task.suspect.clone().unwrap_or_default(),
+        ),
     ];
     for (name, value) in told.iter().filter(|(_, value)| !value.is_empty()) {
-        text.push_str(&format!("{name}: {value}\n"));
+        text.push_str(&format!("{name}{colon}{value}\n"));
     }
     text.push_str(&render_plan(task));
     for note in &task.notes {
-        text.push_str(&format!("note: {note}\n"));
+        text.push_str(&format!("{}{colon}{note}\n", say("note", "笔记")));
     }
     text
 }
@@ -280,7 +304,7 @@ impl Operate for TaskStatus {
         match read_task(&formed.text) {
             Some(task) => Ok(Answer::new(
                 json!({"path": formed.path, "task": task}),
-                render_task(&task),
+                render_task(project.contract.language, &task),
             )),
             None => {
                 let mut answer = Answer::new(json!({"path": formed.path, "task": null}), "")
