@@ -6,9 +6,12 @@
 
 use crate::adapter::{Adapter, Limit, Turns, Watch};
 use crate::assignment::{Assignment, Language};
+use crate::beneath::walk;
 use crate::outcome::{Confinement, Ending, Outcome, Usage};
 use crate::questions::told_person;
 use crate::transcript::Transcript;
+use rustix::fs::FileType;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -102,6 +105,9 @@ impl PersonTurns<'_> {
         let mut last = before.to_vec();
         let mut since = Instant::now();
         let mut told = Vec::new();
+        let (mut strangers, mut strangers_since) = (self.strangers(), Instant::now());
+        // A file that was there before is no answer.
+        let mut named = strangers.clone();
         loop {
             if self.watch.stop.is_stopped() {
                 return Ending::Stopped;
@@ -130,6 +136,16 @@ impl PersonTurns<'_> {
                     }
                 }
             }
+            // A file under another name would be waited for until the deadline.
+            let found = self.strangers();
+            if found != strangers {
+                (strangers, strangers_since) = (found, Instant::now());
+            } else if strangers_since.elapsed() >= SETTLED {
+                for stranger in strangers.difference(&named.clone()) {
+                    self.watch.progress(self.unexpected(stranger));
+                    named.insert(stranger.clone());
+                }
+            }
             std::thread::sleep(LOOK.min(self.limit.left()));
         }
     }
@@ -142,6 +158,41 @@ impl PersonTurns<'_> {
                 Some((meta.len(), meta.modified().ok()))
             })
             .collect()
+    }
+
+    /// The files in the out folder that are no outputs, without those that editors leave for a moment.
+    fn strangers(&self) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        walk(&self.assignment.out, &mut |path, kind| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let is_of_editor = name.starts_with(['.', '#'])
+                || name.ends_with('~')
+                || name.ends_with(".tmp")
+                || name.ends_with(".swp");
+            let path = path.to_string_lossy().into_owned();
+            let is_output = self.assignment.outputs.contains(&path);
+            if kind == FileType::RegularFile && !is_of_editor && !is_output {
+                found.insert(path);
+            }
+        });
+        found
+    }
+
+    fn unexpected(&self, stranger: &str) -> String {
+        let missing: Vec<String> = (0..self.assignment.outputs.len())
+            .filter(|at| !self.is_whole(*at))
+            .map(|at| format!("`{}`", self.assignment.outputs[at]))
+            .collect();
+        let missing = missing.join(", ");
+        match self.assignment.language {
+            Language::English => format!(
+                "`{stranger}` was saved, but this step does not take a file of that name. Still \
+                 missing: {missing}"
+            ),
+            Language::Chinese => {
+                format!("`{stranger}` 已保存，但这一步不收这个名字的文件。还缺：{missing}")
+            }
+        }
     }
 
     /// Whether an output exists and ends with its marker.

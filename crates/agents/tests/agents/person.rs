@@ -65,6 +65,33 @@ fn a_person_needs_a_file_to_answer_with() {
     assert!(matches!(desk.run().ending, Ending::NotStarted { .. }));
 }
 
+/// A file under a wrong name is named, with what is missing, instead of being waited for in silence.
+#[test]
+fn a_file_that_the_step_does_not_take_is_named() {
+    let mut desk = Desk::new();
+    desk.host("via = \"person\"");
+    desk.assignment.outputs = vec!["ch01-draft.md".into()];
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            write_when(&desk, 1, ".ch01.md.swp", "x");
+            write_when(&desk, 1, "ch01.md", "text\n");
+            write_when(&desk, 2, "ch01-draft.md", "text\n");
+        });
+        desk.run().ending
+    });
+    assert_eq!(ended, Ending::Finished { exit: None });
+    let events = desk.events.lock().unwrap();
+    let told: Vec<&String> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Progress(text) => Some(text),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[1].contains("`ch01.md` was saved") && told[1].contains("`ch01-draft.md`"));
+}
+
 /// Waits until so much was shown, then writes.
 fn write_when(desk: &Desk, shown: usize, file: &str, text: &str) {
     let count = || {
