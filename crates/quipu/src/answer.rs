@@ -726,6 +726,7 @@ impl From<GateError> for Failure {
                 );
                 Failure::new(exit::REFUSED, what, remedy)
             }
+            GateError::Flagged { what, remedy } => Failure::new(exit::REFUSED, what, remedy),
             GateError::Withheld(withheld) => withheld.into(),
             GateError::NoGate(_) => Failure::new(
                 exit::REFUSED,

@@ -82,6 +82,28 @@ fn is_unit(contract: &Contract, text: &str) -> Option<UnitId> {
     (kinds.any(|kind| kind.accepts(&id)) || contract.unit(&id).is_some()).then_some(id)
 }
 
+/// Returns the id that a heading means but does not spell as the contract does: `ch1`, `CH 01`.
+fn meant_unit(contract: &Contract, title: &str) -> Option<UnitId> {
+    let kinds = contract.profiles.iter();
+    kinds
+        .filter_map(|profile| profile.unit.as_ref())
+        .find_map(|kind| {
+            let (prefix, rest) = kind.id.split_once('#')?;
+            let title = title.to_lowercase();
+            let number = title
+                .strip_prefix(prefix)?
+                .trim_start_matches([' ', '-', '_', '.']);
+            let end = number
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(number.len());
+            let (digits, after) = number.split_at(end);
+            let is_heading = !digits.is_empty() && !after.starts_with(char::is_alphanumeric);
+            let width = 1 + rest.matches('#').count();
+            let id = format!("{prefix}{:0>width$}", digits.trim_start_matches('0'));
+            is_unit(contract, &id).filter(|_| is_heading)
+        })
+}
+
 /// Parses the units of a plan: one section each, with the id alone as its heading.
 fn read_plan(contract: &Contract, declare: &Declare, path: &str, text: &str) -> UnitPlan {
     let document = Document::parse(text);
@@ -106,6 +128,15 @@ fn read_plan(contract: &Contract, declare: &Declare, path: &str, text: &str) -> 
                          alone: `## {id}`"
                     ),
                     format!("`{path}` 第 {line} 行：标题 `{title}` 只能写编号：`## {id}`"),
+                ));
+            } else if let Some(id) = meant_unit(contract, title) {
+                let line = section.line;
+                plan.faults.push(in_language(
+                    contract.language,
+                    format!(
+                        "`{path}` line {line}: `{title}` is not the id of a unit: write `## {id}`"
+                    ),
+                    format!("`{path}` 第 {line} 行：`{title}` 不是单元的编号：请写 `## {id}`"),
                 ));
             }
             continue;

@@ -17,6 +17,7 @@ use super::open_points::{OpenPoint, open_points};
 use super::snapshot::{FlowCache, marker_of};
 use super::state::{Flow, State, render_job};
 use crate::project::open::Project;
+use crate::session::error::in_language;
 use crate::view::slice_section;
 use quipu_text::{marker, render_marker};
 
@@ -36,6 +37,9 @@ pub enum GateError {
     NoGate(Job),
     #[error("{}", faults.join("; "))]
     Plan { job: Job, faults: Vec<String> },
+    /// A file that the gate decides about has an edit that was not adopted.
+    #[error("{what}")]
+    Flagged { what: String, remedy: String },
     #[error("{}", .0.what)]
     Withheld(Withheld),
     #[error(transparent)]
@@ -107,6 +111,9 @@ pub fn decide_gate(
             state: status.state.as_str(),
             why: status.why.clone(),
         });
+    }
+    if gate && ruling == AttemptResult::Approved {
+        refuse_flagged(project, planned)?;
     }
     let mut note = AttemptNote::new(&run_id(job, jiff::Timestamp::now()), job, ruling);
     note.why = why.map(str::to_owned);
@@ -202,6 +209,55 @@ pub fn decide_gate(
         excused,
         kept,
     })
+}
+
+/// Refuses a gate whose files are not what the person sees on disk: an approval would be about the
+/// last adopted version.
+fn refuse_flagged(project: &Project, planned: &PlannedJob<'_>) -> Result<(), GateError> {
+    for pattern in planned.reads() {
+        let literal = pattern.as_literal();
+        let Some(path) = literal.and_then(|path| ProjectPath::parse(path).ok()) else {
+            continue;
+        };
+        let Some(file) = project.store.flagged(&path)? else {
+            continue;
+        };
+        let flag = file.flag.as_ref().map_or("", |flag| flag.what.as_str());
+        return Err(GateError::Flagged {
+            what: in_language(
+                project.contract.language,
+                format!("`{path}` {flag}: its edit is not adopted, and would not be approved"),
+                format!("`{path}` {flag}：磁盘上的改动尚未采纳，批准的不会是它"),
+            ),
+            remedy: file.remedy(),
+        });
+    }
+    Ok(())
+}
+
+/// Records that the published files are as their sources are now, for each stale job that would make
+/// them. An actor that may not decide records nothing.
+pub fn settle_published(project: &Project, actor: &Actor) -> Result<Vec<Job>, GateError> {
+    if actor.may(Privilege::Decide).is_err() {
+        return Ok(Vec::new());
+    }
+    let memory = FlowCache::default();
+    let (flow, _) = flow_now(project, &memory)?;
+    let jobs = flow.jobs.iter().zip(&flow.statuses);
+    let stale = jobs.filter(|(planned, status)| {
+        planned.is_builtin(Builtin::Publish) && status.state == State::Stale
+    });
+    let stale: Vec<Job> = stale.map(|(planned, _)| planned.job.clone()).collect();
+    for job in &stale {
+        decide_gate(
+            project,
+            actor,
+            job,
+            AttemptResult::Approved,
+            Some("quipu publish"),
+        )?;
+    }
+    Ok(stale)
 }
 
 /// The texts that the newest accepted attempt of a job read, at their current versions. None if the

@@ -54,7 +54,7 @@ pub use engine::{Choice, Engine, FlowError, flow_now, refresh_panel};
 pub use estimate::{Estimate, JobEstimate, StepUsage, estimate_flow};
 pub use event::{Event, Summary};
 pub use folder::{RunningAttempt, attempts_under_way, folder_of, prune_runs};
-pub use gate::{Decided, GateError, decide_gate};
+pub use gate::{Decided, GateError, decide_gate, settle_published};
 pub use idle::{Idle, explain_idle};
 pub use job::{Job, Output, PlannedJob, plan_batches, plan_jobs};
 pub use next::{next_command, retry_command};

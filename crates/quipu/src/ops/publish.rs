@@ -2,6 +2,7 @@
 
 use clap::Args;
 use quipu_contract::Pattern;
+use quipu_protocol::flow::settle_published;
 use quipu_protocol::{Draw, PublishRequest, publish};
 use serde_json::json;
 
@@ -41,6 +42,10 @@ impl Operate for Publish {
                 draw,
             },
         )?;
+        let settled = match only.is_empty() {
+            true => settle_published(&project, &session.decider())?,
+            false => Vec::new(),
+        };
         let remarks: Vec<_> = made
             .remarks
             .iter()
@@ -56,6 +61,13 @@ impl Operate for Publish {
         answer.json["chapters"] = json!(made.chapters);
         answer.json["unfinished"] = json!(made.unfinished);
         answer.json["remarks"] = json!(remarks);
+        for job in settled {
+            answer = answer.say(in_language(
+                project.contract.language,
+                format!("job `{job}` is up to date again"),
+                format!("任务 `{job}` 已是最新"),
+            ));
+        }
         for remark in &made.remarks {
             answer = answer.say(format!("{}:{}: {}", remark.path, remark.line, remark.what));
         }
