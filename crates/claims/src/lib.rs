@@ -12,6 +12,7 @@ mod evidence;
 mod facts_in_prose;
 mod graph;
 mod graph_picture;
+mod holdings;
 mod injury;
 mod judgement;
 mod judges;

@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::claim::cut_claims;
+use crate::holdings::held_objects;
 use crate::injury::{heals, is_healed};
 use crate::judges::judge_presence;
 use crate::keys::{canonical, excludes, gist};
-use crate::memory::{Fact, Memory, listed};
+use crate::memory::{Fact, Memory};
 use crate::page::Place;
 use crate::query::sentences;
 use crate::state::{Kind, is_dead};
@@ -259,47 +260,6 @@ fn check_holders(memory: &Memory, all: &mut Vec<Inconsistency>) {
             }
         }
     }
-}
-
-/// Returns the certain objects that a fact puts into a hand, each with its holder.
-pub(crate) fn held_objects(
-    memory: &Memory,
-    kind: Option<Kind>,
-    owner: &str,
-    value: &str,
-) -> Vec<(String, String)> {
-    let who = |name: &str| match memory.find_owner(name) {
-        Some(found) => memory.entities[memory.first_of(found)].name.clone(),
-        None => name.to_lowercase(),
-    };
-    match kind {
-        Some(Kind::Holds) => listed(value)
-            .iter()
-            .filter(|text| is_one_object(memory, text))
-            .map(|text| (object_name(memory, text), who(owner)))
-            .collect(),
-        Some(Kind::HeldBy) => vec![(object_name(memory, owner), who(&gist(value)))],
-        _ => Vec::new(),
-    }
-}
-
-/// Returns the name by which an object is compared.
-pub(crate) fn object_name(memory: &Memory, text: &str) -> String {
-    match memory.find_owner(text) {
-        Some(found) => gist(&memory.entities[memory.first_of(found)].name),
-        None => gist(text),
-    }
-}
-
-/// Returns true if the words name one certain object: `the brass key`, not `a knife`.
-pub(crate) fn is_one_object(memory: &Memory, object: &str) -> bool {
-    let lower = object.to_lowercase();
-    memory.find_owner(object).is_some()
-        || if has_han(object) {
-            object.chars().count() >= 3 && !object.starts_with(['一', '几', '些'])
-        } else {
-            lower.starts_with("the ") || lower.contains("'s ") || lower.contains("’s ")
-        }
 }
 
 /// Finds the dead who act in a later entry of the chronicle.

@@ -13,13 +13,13 @@ use quipu_text::{Document, SpliceError};
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::holdings::{held_objects, is_one_object, things_of};
 use crate::injury::{heals, is_healed, is_whole};
 use crate::keys::{excludes, gist, is_fixed, is_list, is_same_key};
 use crate::learn::with_entry;
-use crate::memory::{Memory, listed, plain, split_key};
+use crate::memory::{Memory, plain, split_key};
 use crate::page::Page;
 use crate::period::{Period, Point, Scenes, find_period, with_from, with_until};
-use crate::self_check::{held_objects, is_one_object};
 use crate::state::{Kind, kind_of};
 use crate::threads::chapter_number;
 use crate::words::has_han;
@@ -326,8 +326,11 @@ impl<'p> Shelf<'p> {
         if entry.kind() != Some(Kind::Holds) {
             return None;
         }
-        let given: Vec<String> = listed(fact.value()).iter().map(|text| gist(text)).collect();
-        let all = listed(entry.value());
+        let given: Vec<String> = things_of(fact.value())
+            .iter()
+            .map(|text| gist(text))
+            .collect();
+        let all = things_of(entry.value());
         let is_left = |text: &&String| {
             let is_thing = is_one_object(&self.memory, text)
                 || text.starts_with(['一', '几'])
@@ -579,6 +582,26 @@ mod tests {
         ];
         let placed = place_fact(&pages, "c.md", Some("Dov"), entry).unwrap();
         assert!(placed.texts["c.md"].contains("(from ch01, until ch02.2)"));
+    }
+
+    /// What a line says about an object, from whom or why, is not left when the object is given away.
+    #[test]
+    fn whence_an_object_came_is_nothing_that_is_left() {
+        let chinese =
+            "# C\n\n## 阿鲤\n- 持有：铜钥匙，得自沈砚（自 ch02.2）\n\n## 陆承\n\n## 沈砚\n";
+        let after = placed(chinese, "陆承", "持有：铜钥匙，得自阿鲤（自 ch03.2）");
+        assert_eq!(
+            after,
+            "# C\n\n## 阿鲤\n- 持有：铜钥匙，得自沈砚（自 ch02.2，至 ch03.2）\n\n## 陆承\n\n- 持有：铜钥匙，得自阿鲤（自 ch03.2）\n\n## 沈砚\n"
+        );
+        let english = "# C\n\n## Ines\n- holds: the brass key, from the warden's office, a lamp (from ch01)\n\n## Dov\n";
+        let after = placed(
+            english,
+            "Dov",
+            "holds: the brass key, from Ines (from ch03)",
+        );
+        assert!(after.contains("\n- holds: a lamp (from ch03)\n"), "{after}");
+        assert_eq!(after.matches("office").count(), 1, "{after}");
     }
 
     #[test]

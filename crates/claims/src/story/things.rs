@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
+use crate::holdings::things_of;
 use crate::keys::gist;
-use crate::memory::{Entity, Fact, Memory, listed};
+use crate::memory::{Entity, Fact, Memory};
 use crate::state::Kind;
 
 /// A fact of somebody else about a thing.
@@ -26,7 +27,7 @@ pub fn facts_about<'m>(memory: &'m Memory, thing: &Entity) -> Vec<About<'m>> {
     let about = |fact: &'m Fact| {
         let who = memory.entities[memory.first_of(fact.entity?)].name.as_str();
         let what = match fact.kind()? {
-            Kind::Holds if listed(&fact.value).iter().any(|text| is_named(text)) => "held by",
+            Kind::Holds if things_of(&fact.value).iter().any(|text| is_named(text)) => "held by",
             Kind::Where if is_named(&fact.value) => "here",
             _ => return None,
         };
