@@ -12,6 +12,7 @@ use quipu_text::{Document, Level, Place as Where, SpliceError, first_sentence};
 use serde::Serialize;
 
 use crate::page::{Page, Place};
+use crate::question::{counts_what_is_asked, only_asks, without_asking};
 use crate::supersede::{identity, is_over_before, start_of};
 use crate::waiver::finding_id;
 
@@ -262,11 +263,11 @@ fn empty_label(
 
 /// Returns the sentence that shares the most telling words with a question, and its line.
 pub fn best_sentence(page: &Page, question: &str) -> Option<(String, Place)> {
-    let asked = crate::memory::content(question);
+    let asked = crate::memory::content(&without_asking(question));
     let stems: Vec<&str> = asked.iter().map(|word| crate::words::stem(word)).collect();
     let claims: Vec<_> = crate::claim::cut_claims(&page.text)
         .into_iter()
-        .filter(|claim| !claim.italic)
+        .filter(|claim| !claim.italic && !only_asks(&claim.text))
         .map(|claim| (crate::memory::content(&claim.text), claim))
         .collect();
     let says =
@@ -288,7 +289,12 @@ pub fn best_sentence(page: &Page, question: &str) -> Option<(String, Place)> {
             .map(|(_, weight)| weight)
             .sum();
         // Prefer the shorter of two equal sentences.
-        let score = shared - claim.text.chars().count() as f32 / 2000.0;
+        // The number that is asked for weighs more than all names of the question.
+        let counts = match counts_what_is_asked(question, &claim.text) {
+            true => stems.len() as f32,
+            false => 0.0,
+        };
+        let score = shared + counts - claim.text.chars().count() as f32 / 2000.0;
         if shared > 0.0 && best.as_ref().is_none_or(|(most, _, _)| score > *most) {
             best = Some((score, claim.text, claim.line));
         }
@@ -319,6 +325,50 @@ pub fn speaks_of(text: &str, question: &str) -> bool {
 mod tests {
     use super::*;
     use quipu_recall::Tier;
+
+    #[test]
+    fn a_question_in_the_text_answers_none() {
+        for (text, question, answer) in [
+            (
+                "# 礁道\n\n“没有。”沈砚说，“我熄的。”\n\n“为什么？”\n\n沈砚熄灯是因为收了钱。\n",
+                "沈砚为什么熄灯？",
+                "沈砚熄灯是因为收了钱。",
+            ),
+            (
+                "台阶八十八级，他数出了声。\n\n裴伯仰面躺在台阶底下，一只鞋还在上面。\n",
+                "裴伯的台阶有多少级？",
+                "台阶八十八级，他数出了声。",
+            ),
+            (
+                "“Why did you put out the light, Joss?”\n\nJoss put it out for money.\n",
+                "Why did Joss put out the light?",
+                "Joss put it out for money.",
+            ),
+            (
+                "The stair has eighty-eight steps.\n\nPell lay below the steps of the tower, one shoe on.\n",
+                "How many steps has Pell's tower?",
+                "The stair has eighty-eight steps.",
+            ),
+        ] {
+            let page = Page {
+                path: "manuscripts/ch03.md".into(),
+                tier: Tier::L2,
+                is_memory: true,
+                form: None,
+                text: text.into(),
+            };
+            let found = best_sentence(&page, question).map(|(text, _)| text);
+            assert_eq!(found.as_deref(), Some(answer), "{question}");
+        }
+        let page = Page {
+            path: "m.md".into(),
+            tier: Tier::L2,
+            is_memory: true,
+            form: None,
+            text: "“Why the light?”\n".into(),
+        };
+        assert!(best_sentence(&page, "Why did the light go out?").is_none());
+    }
 
     #[test]
     fn a_proposal_survives_its_file() {

@@ -64,7 +64,7 @@ pub use memory::{Entity, Fact, Memory, Mention, Metaphor, Rule, Term, is_alias};
 pub use merges::{Merge, find_merges};
 pub use page::{Page, Place};
 pub use passages::{Passage, Passages};
-pub use period::{Period, Point, Scenes};
+pub use period::{Period, Point, Scenes, has_ended};
 pub use prompt::{
     PromptLanguage, is_prompt, question_id, render_evidence, render_evidence_by_line, render_prompt,
 };

@@ -197,6 +197,19 @@ pub fn find_period(text: &str, scenes: &Scenes) -> Option<(Range<usize>, Period)
     found
 }
 
+/// Returns true if an entry states its end.
+pub fn has_ended(text: &str) -> bool {
+    find_period(text, &Scenes::default()).is_some_and(|(_, period)| period.until.is_some())
+}
+
+/// Returns an entry without its period: an entry that has ended says what it said before.
+pub fn without_period(text: &str) -> String {
+    match find_period(text, &Scenes::default()) {
+        Some((range, _)) => format!("{}{}", text[..range.start].trim_end(), &text[range.end..]),
+        None => text.to_owned(),
+    }
+}
+
 /// Parses the inside of the parentheses: only limits, nothing else.
 fn parse_period(inner: &str, scenes: &Scenes) -> Option<Period> {
     let mut period = Period::default();

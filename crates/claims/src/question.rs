@@ -7,7 +7,7 @@
 use crate::memory::{Entity, content, plain, split_key};
 use crate::state::{Kind, kind_of};
 use crate::threads::PROMISE;
-use crate::words::{has_han, lowered, stem};
+use crate::words::{has_han, is_han, lowered, numbers, stem, words};
 
 /// Words that ask and say nothing about the answer. Longer ones come first.
 const ASKING_HAN: &[&str] = &[
@@ -41,6 +41,46 @@ const ASKING_HAN: &[&str] = &[
 const NAMING: &[&str] = &["call", "called", "name", "named", "names"];
 const NAMING_HAN: &[&str] = &["叫做", "名字", "姓名", "叫", "姓"];
 
+/// Returns a question without the words that ask: `沈砚为什么熄灯` is about 沈砚 and 熄灯.
+pub(crate) fn without_asking(question: &str) -> String {
+    let mut text = without_counts(question);
+    for word in ASKING_HAN {
+        text = text.replace(word, " ");
+    }
+    text
+}
+
+/// Returns true if a sentence is nothing but a question: it answers none.
+pub(crate) fn only_asks(sentence: &str) -> bool {
+    let bare = sentence.trim_end_matches(['”', '"', '」', '』', '’', '\'', ')', '）', ' ']);
+    bare.ends_with(['?', '？'])
+}
+
+/// Returns true if a question asks for a number and the text has one of what it counts: `多少级`,
+/// `how many steps`.
+pub(crate) fn counts_what_is_asked(question: &str, text: &str) -> bool {
+    const HOW_MANY: [&str; 3] = ["多少", "几", "how many"];
+    let question = lowered(question);
+    let asked = HOW_MANY
+        .iter()
+        .find_map(|sign| Some(question.split_once(sign)?.1));
+    let Some(rest) = asked.map(str::trim_start) else {
+        return false;
+    };
+    numbers(text).iter().any(|number| {
+        let after = lowered(text[number.range.end..].trim_start());
+        match rest.chars().next().filter(|c| is_han(*c)) {
+            Some(unit) => after.starts_with(unit),
+            None => {
+                let counted = words(rest).into_iter().next();
+                let near = words(&after).into_iter().take(3);
+                let mut near = near.map(|word| stem(&word.lower).to_owned());
+                counted.is_some_and(|word| near.any(|other| other == stem(&word.lower)))
+            }
+        }
+    })
+}
+
 /// A question, cut into the persons and things it names and the words that ask about them.
 #[derive(Debug, Clone)]
 pub struct Question {
@@ -48,6 +88,9 @@ pub struct Question {
     subjects: Vec<Vec<String>>,
     /// Stems of the other words.
     rest: Vec<String>,
+    /// If it asks who holds something: the stems without the word for holding, which the key of a
+    /// fact says in its own way.
+    held: Option<Vec<String>>,
     asks_name: bool,
     /// True if it asks what somebody knows or believes.
     asks_mind: bool,
@@ -56,6 +99,34 @@ pub struct Question {
 /// Words that ask for a number, with the word that counts: `几道`.
 const COUNTING_HAN: [char; 1] = ['几'];
 const COUNTING: [&str; 2] = ["many", "much"];
+/// Words for holding something, longer ones first.
+const HOLDING: &[&str] = &[
+    "在谁手里",
+    "在谁手中",
+    "在谁手上",
+    "在谁身上",
+    "在谁那里",
+    "谁手里有",
+    "谁身上有",
+    "拿着",
+    "拿了",
+    "拿走",
+    "带着",
+    "带了",
+    "握着",
+    "持有",
+    "携带",
+    "保管",
+    "拿",
+    "who has",
+    "who holds",
+    "who carries",
+    "who keeps",
+    "has got",
+    "in whose hands",
+    "holding",
+    "carrying",
+];
 /// Beginnings of what somebody knows or does not know, and of a line that does not say it.
 const INDIRECT: &[&str] = &[
     "who",
@@ -100,10 +171,11 @@ impl Question {
             ]
             .contains(&stem(word))
         });
-        text = without_counts(&text);
-        for word in ASKING_HAN {
-            text = text.replace(word, " ");
-        }
+        let bare = HOLDING
+            .iter()
+            .fold(text.clone(), |bare, word| bare.replace(word, " "));
+        let held = (bare != text).then(|| stems(&content(&without_asking(&bare))));
+        text = without_asking(&text);
         let mut asks_name = false;
         for word in NAMING_HAN {
             asks_name |= text.contains(word);
@@ -114,10 +186,10 @@ impl Question {
         rest.retain(|word| !NAMING.contains(&word.as_str()));
         asks_name |= rest.len() < before;
         rest.retain(|word| !COUNTING.contains(&word.as_str()));
-        let rest = rest.iter().map(|word| stem(word).to_owned()).collect();
         Question {
             subjects,
-            rest,
+            rest: stems(&rest),
+            held,
             asks_name,
             asks_mind,
         }
@@ -137,22 +209,32 @@ impl Question {
         if !self.subjects.iter().all(about) {
             return false;
         }
-        let said: Vec<String> = content(&line)
-            .iter()
-            .map(|word| stem(word).to_owned())
-            .collect();
-        let shared = self.rest.iter().filter(|word| said.contains(word)).count();
+        let said = stems(&content(&line));
+        let is_holding = || {
+            let key = plain(&line);
+            let key = split_key(&key).and_then(|(key, _)| kind_of(key));
+            matches!(key, Some(Kind::Holds | Kind::HeldBy))
+        };
+        let rest = match &self.held {
+            Some(held) if is_holding() => held,
+            _ => &self.rest,
+        };
+        let shared = rest.iter().filter(|word| said.contains(word)).count();
         if self.asks_name {
-            let asked = self.rest.len();
+            let asked = rest.len();
             let named = heading.split('›').next_back().unwrap_or_default().trim();
             let is_other = !named.is_empty() && !self.subjects.iter().flatten().any(|n| n == named);
             return asked > 0 && shared == asked && (is_other || says_name(&line));
         }
-        match self.rest.len() {
+        match rest.len() {
             0 => !self.subjects.is_empty(),
             asked => shared > 0 && shared * 3 >= asked * 2,
         }
     }
+}
+
+fn stems(words: &[String]) -> Vec<String> {
+    words.iter().map(|word| stem(word).to_owned()).collect()
 }
 
 /// Returns true if a line says that somebody knows an answer, or does not, but not which one, or
@@ -316,6 +398,42 @@ mod tests {
             ("老裘知道谁割断了绳吗？", "不知道：谁割断了绳", "裘大", true),
             ("How many bars has the gate?", "bars: 3", "The gate", true),
             ("关口有几道铁栏？", "铁栏：三道", "关口", true),
+            (
+                "谁拿着铜钥匙？",
+                "持有：铜钥匙，得自陆承（自 ch04.2）",
+                "裘大",
+                true,
+            ),
+            (
+                "铜钥匙在谁手里？",
+                "持有：铜钥匙（自 ch04.2）",
+                "裘大",
+                true,
+            ),
+            (
+                "谁拿着铜钥匙？",
+                "持有：裴伯的账本（自 ch04.1）",
+                "裘大",
+                false,
+            ),
+            (
+                "Who has the brass key?",
+                "holds: the brass key, from Pell",
+                "Joss Arden",
+                true,
+            ),
+            (
+                "Who is carrying the brass key?",
+                "holds: the brass key",
+                "Joss Arden",
+                true,
+            ),
+            (
+                "Who has the brass key?",
+                "holds: the ledger",
+                "Joss Arden",
+                false,
+            ),
             ("老裘的钥匙藏在哪里？", "老裘不让人独自过河", "裘大", false),
             ("老裘的钥匙藏在哪里？", "钥匙藏在钟座下", "裘大", true),
         ] {

@@ -45,8 +45,8 @@ pub use novel::check::{
 pub use novel::judged_file::{AnswersKept, keep_answers};
 pub use novel::judging::{Accept, SceneJudge, ScenePrompt};
 pub use novel::learn::{
-    AcceptedFact, LearnError, Learned, Wanted, accept_proposal, learn, proposals, question_of,
-    reject_proposal,
+    AcceptedFact, KnownLine, LearnError, Learned, PosedQuestion, Wanted, accept_proposal,
+    find_obstacle, learn, proposals, question_of, reject_proposal,
 };
 pub use novel::memory_check::{MemoryChecking, check_changed_memory, check_own_memory};
 pub use novel::merges::{accept_merge, merges};

@@ -5,7 +5,7 @@
 
 use quipu_claims::{
     Asked, ClosedFact, Memory, Page, Passages, Place, PlaceError, Proposal, Question,
-    best_sentence, cut_claims, read_offers, read_proposals, speaks_of,
+    best_sentence, cut_claims, has_ended, read_offers, read_proposals, speaks_of,
 };
 use quipu_contract::{Actor, BadPath, Form, ProjectPath};
 use quipu_recall::{Damage, Error, Tier};
@@ -81,7 +81,7 @@ pub fn learn(
     lease: Option<LeaseToken>,
 ) -> Result<Learned, LearnError> {
     let pages = gather(project, actor)?.pages;
-    if let Some((text, at)) = find_in_memory(&pages, wanted.question) {
+    if let Some(KnownLine { text, at, .. }) = find_in_memory(&pages, wanted.question) {
         note_asked(project, &[(Asked::Hit, Asked::No)]);
         return Ok(Learned::Known { text, at });
     }
@@ -125,34 +125,69 @@ pub fn learn(
     })
 }
 
-/// Reads a question with the names that memory knows.
-pub fn question_of(
-    project: &Project,
-    actor: &Actor,
-    question: &str,
-) -> Result<Question, ReadError> {
-    let pages = gather_memory(project, actor)?;
-    Ok(Question::of(question, &Memory::of(&pages).entities))
+/// A question with the names that memory knows.
+pub struct PosedQuestion<'q> {
+    pub question: Question,
+    text: &'q str,
+    pages: Vec<Page>,
 }
 
-/// Finds the line of memory that answers a question.
-pub(crate) fn find_in_memory(pages: &[Page], question: &str) -> Option<(String, Place)> {
-    let asked = Question::of(question, &Memory::of(pages).entities);
-    let mut memory = pages.iter().filter(|page| page.states_facts());
-    memory.find_map(|page| {
-        let document = Document::parse(&page.text);
-        let heading = |line: usize| {
-            let range = document.lines().range(line, page.text.len());
-            let section = document.section_at(range.map_or(0, |range| range.start));
-            section.title.clone()
-        };
-        let mut lines = cut_claims(&page.text)
-            .into_iter()
-            .filter(|line| !line.italic);
-        lines
-            .find(|line| asked.is_answered_by(&line.text, &heading(line.line)))
-            .map(|line| (line.text, Place::new(&page.path, line.line)))
+impl PosedQuestion<'_> {
+    /// Finds the line of memory that answers it.
+    pub fn find_in_memory(&self) -> Option<KnownLine> {
+        find_in_memory(&self.pages, self.text)
+    }
+}
+
+/// Reads a question with the names that memory knows.
+pub fn question_of<'q>(
+    project: &Project,
+    actor: &Actor,
+    text: &'q str,
+) -> Result<PosedQuestion<'q>, ReadError> {
+    let pages = gather_memory(project, actor)?;
+    Ok(PosedQuestion {
+        question: Question::of(text, &Memory::of(&pages).entities),
+        text,
+        pages,
     })
+}
+
+/// A line of memory that answers a question.
+#[derive(Debug, Clone)]
+pub struct KnownLine {
+    pub text: String,
+    /// The heading above it.
+    pub of: String,
+    pub at: Place,
+}
+
+/// Finds the line of memory that answers a question, rather one that has not ended.
+fn find_in_memory(pages: &[Page], question: &str) -> Option<KnownLine> {
+    let asked = Question::of(question, &Memory::of(pages).entities);
+    let memory = pages.iter().filter(|page| page.states_facts());
+    let all: Vec<KnownLine> = memory
+        .flat_map(|page| {
+            let document = Document::parse(&page.text);
+            let heading = |line: usize| {
+                let range = document.lines().range(line, page.text.len());
+                let section = document.section_at(range.map_or(0, |range| range.start));
+                section.title.clone()
+            };
+            let lines = cut_claims(&page.text).into_iter();
+            let known = lines.filter(|line| !line.italic).filter_map(|line| {
+                let of = heading(line.line);
+                asked.is_answered_by(&line.text, &of).then(|| KnownLine {
+                    at: Place::new(&page.path, line.line),
+                    text: line.text,
+                    of,
+                })
+            });
+            known.collect::<Vec<_>>()
+        })
+        .collect();
+    let open = all.iter().find(|known| !has_ended(&known.text));
+    open.or(all.first()).cloned()
 }
 
 /// Commits a change built from the current texts. Builds it again if another commit came first.
@@ -282,6 +317,17 @@ pub fn proposals(project: &Project, actor: &Actor) -> Result<Vec<Proposal>, Lear
         .into_iter()
         .filter(|file| may_read_whole(project, actor, &file.path).is_ok());
     Ok(seen.flat_map(|file| file.waiting).collect())
+}
+
+/// Returns why a fact cannot be placed as it is, so that only a person can add it.
+pub fn find_obstacle(project: &Project, fact: &Proposal) -> Option<LearnError> {
+    let place = || -> Result<(), LearnError> {
+        let path = ProjectPath::parse(fact.file())?;
+        let mut memory = MemoryFiles::read(project).map_err(|error| refused(error, fact))?;
+        let placed = memory.place(&path, fact.section(), &fact.entry);
+        placed.map(drop).map_err(|error| refused(error, fact))
+    };
+    place().err()
 }
 
 /// A file of offers, and its facts that memory does not contain yet.

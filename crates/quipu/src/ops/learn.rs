@@ -3,8 +3,8 @@
 use clap::Args;
 use quipu_contract::Language;
 use quipu_protocol::{
-    AcceptedFact, LearnError, Learned, Project, Wanted, accept_merge, accept_proposal, learn,
-    memory_size, merges, proposals, reject_proposal,
+    AcceptedFact, LearnError, Learned, Project, Wanted, accept_merge, accept_proposal,
+    find_obstacle, learn, memory_size, merges, proposals, reject_proposal,
 };
 use quipu_text::Level;
 use serde_json::json;
@@ -52,12 +52,23 @@ impl Operate for Learn {
         let (lease, language) = (session.lease.clone(), project.contract.language);
         if self.list {
             let waiting = proposals(&project, &session.actor)?;
-            let text: String = waiting
-                .iter()
-                .map(|one| format!("{}  {}\n    {}\n", one.id, one.to, one.entry))
-                .collect();
+            let (mut text, mut listed) = (String::new(), Vec::new());
+            for one in &waiting {
+                text.push_str(&format!("{}  {}\n    {}\n", one.id, one.to, one.entry));
+                let mut json = json!(one);
+                if let Some(why) = find_obstacle(&project, one) {
+                    let why = why.to_string();
+                    text.push_str(&in_language(
+                        language,
+                        format!("    waits: {why}\n"),
+                        format!("    等待：{why}\n"),
+                    ));
+                    json["waits"] = json!(why);
+                }
+                listed.push(json);
+            }
             return Ok(
-                Answer::new(json!({"proposals": waiting}), text).say(in_language(
+                Answer::new(json!({"proposals": listed}), text).say(in_language(
                     language,
                     count(waiting.len(), "fact") + " to accept or reject",
                     format!("{} 条事实待接受或拒绝", waiting.len()),

@@ -3,11 +3,11 @@
 
 use clap::Args;
 use clap::builder::PossibleValue;
-use quipu_claims::{Asked, Question, cut_claims};
+use quipu_claims::{Asked, cut_claims};
 use quipu_contract::{FileRule, Form, Language, Pattern};
 use quipu_protocol::{
-    ANSWER_TOKENS, Ask, CANDIDATES, Kind, Project, RecallError, Recalled, Shown, Tier, note_asked,
-    question_of, recall, shown_hits,
+    ANSWER_TOKENS, Ask, CANDIDATES, Kind, KnownLine, PosedQuestion, Project, RecallError, Recalled,
+    Shown, Tier, note_asked, question_of, recall, shown_hits,
 };
 use quipu_recall::{Date, Hit, date_of};
 use quipu_text::json::JsonPointer;
@@ -100,10 +100,10 @@ impl Operate for Recall {
             |rule: &FileRule| rule.tier.as_deref() == Some("L2") && !is_record(rule);
         let leaves = project.contract.files.iter().any(is_manuscript);
         if leaves && ask.kind.is_none() {
-            let question = question_of(&project, &session.actor, &self.question)?;
-            told = count_tiers(told, &project, &question, &answer.hits);
+            let asked = question_of(&project, &session.actor, &self.question)?;
+            told = count_tiers(told, &project, &asked, &answer.hits);
         }
-        if answer.is_weak() {
+        if answer.is_weak() && told.json["memory"].is_null() {
             let zh = project.contract.language == Language::Zh;
             told = told.say(nothing_matches(zh, leaves, !shown.is_empty()));
         }
@@ -189,11 +189,16 @@ fn date(text: &str) -> Result<Date, Failure> {
 }
 
 /// Counts whether memory or only a manuscript has good hits. A plan answers nothing.
-fn count_tiers(mut told: Answer, project: &Project, question: &Question, hits: &[Hit]) -> Answer {
+fn count_tiers(
+    mut told: Answer,
+    project: &Project,
+    asked: &PosedQuestion<'_>,
+    hits: &[Hit],
+) -> Answer {
     let answers = |hit: &Hit| {
         let heading = hit.heading_path.last().map_or("", String::as_str);
         let mut lines = cut_claims(&hit.snippet).into_iter();
-        !hit.weak && lines.any(|line| question.is_answered_by(&line.text, heading))
+        !hit.weak && lines.any(|line| asked.question.is_answered_by(&line.text, heading))
     };
     let knows = |kind: Kind| {
         let mut of_kind = hits
@@ -201,13 +206,25 @@ fn count_tiers(mut told: Answer, project: &Project, question: &Question, hits: &
             .filter(|hit| Kind::of(&project.contract, &hit.path, hit.tier) == kind);
         of_kind.any(answers)
     };
-    let (l1, l2) = match (knows(Kind::Memory), knows(Kind::Manuscript)) {
+    let is_shown = knows(Kind::Memory);
+    let known = match is_shown {
+        true => None,
+        false => asked.find_in_memory(),
+    };
+    let (l1, l2) = match (is_shown || known.is_some(), knows(Kind::Manuscript)) {
         (true, _) => (Asked::Hit, Asked::No),
         (false, true) => (Asked::Miss, Asked::Hit),
         (false, false) => (Asked::Miss, Asked::Miss),
     };
     note_asked(project, &[(l1, l2)]);
     told.json["tiers"] = json!({"L1": l1, "L2": l2});
+    if let Some(KnownLine { text, of, at }) = known {
+        told.json["memory"] = json!({"at": at, "of": of, "text": text});
+        told = told.say(match project.contract.language {
+            Language::En => format!("memory answers it: {at}  {of}: {text}"),
+            Language::Zh => format!("记忆里有答案：{at}  {of}：{text}"),
+        });
+    }
     if (l1, l2) == (Asked::Miss, Asked::Hit) {
         told = told.say("found in manuscripts, not in memory; to add it: quipu learn QUESTION --to PATH#SECTION");
     }
