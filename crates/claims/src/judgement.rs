@@ -7,13 +7,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use quipu_contract::Form;
+use quipu_recall::Tier;
 use quipu_text::Document;
 
 use crate::claim::{Claim, cut_claims};
+use crate::memory::plain;
 use crate::page::{Page, Place};
+use crate::period::without_period;
+use crate::pool::entry_parts;
 use crate::scene::{Scene, cut_scenes};
 use crate::threads::chapter_number;
-use crate::waiver::{finding_id, hash};
+use crate::waiver::{conflict_id, hash};
 use crate::words::has_han;
 
 /// A conflict as it was written down.
@@ -41,6 +45,8 @@ pub struct KeptConflict {
     pub id: String,
     /// The sentence of the text.
     pub claim: Claim,
+    /// The place of the evidence now.
+    pub against: Place,
     pub judgement: Judgement,
     /// True if the scene has changed since. The sentence and the evidence have not.
     pub is_old: bool,
@@ -52,6 +58,9 @@ pub struct KeptJudgements {
     pub conflicts: Vec<KeptConflict>,
     /// The numbers of its scenes that were judged as they are now, with the judge.
     pub judged: BTreeMap<usize, String>,
+    /// The numbers of its scenes that no model has judged as they are. None if the chapter has a
+    /// report of its own, which names no scenes.
+    pub unjudged: Vec<usize>,
 }
 
 /// Returns the ID of a scene: it changes with every sentence.
@@ -267,10 +276,18 @@ const SHORTEST_HAN: usize = 2;
 pub fn kept_judgements(pages: &[Page], path: &str, text: &str, claims: &[Claim]) -> KeptJudgements {
     let all = Judgements::of(pages);
     let mut kept = KeptJudgements::default();
+    let scenes = scenes_of(text, claims);
+    let is_report = |page: &Page| {
+        let chapter = chapter_number(&page.path);
+        page.form == Some(Form::Judgements) && chapter.is_some() && is_same_text(&page.path, path)
+    };
+    if !pages.iter().any(is_report) {
+        let unjudged = scenes.iter().filter(|(_, id)| !all.judges.contains_key(id));
+        kept.unjudged = unjudged.map(|(scene, _)| scene.number).collect();
+    }
     if all.found.is_empty() && all.judges.is_empty() {
         return kept;
     }
-    let scenes = scenes_of(text, claims);
     for (scene, id) in &scenes {
         if let Some(judge) = all.judges.get(id) {
             kept.judged.insert(scene.number, judge.clone());
@@ -285,9 +302,9 @@ pub fn kept_judgements(pages: &[Page], path: &str, text: &str, claims: &[Claim])
         };
         let is_here = |page: &&Page| page.path == judgement.against.path;
         let source = pages.iter().find(is_here);
-        if !source.is_some_and(|page| contains(&bare(&page.text), &judgement.evidence)) {
+        let Some((line, evidence)) = source.and_then(|page| find_evidence(page, judgement)) else {
             continue;
-        }
+        };
         let here = scenes.iter().find(|(scene, _)| scene.claims.contains(&nth));
         let is_old = match (&judgement.scene, here) {
             (Some(judged), Some((_, id))) => judged != id,
@@ -296,11 +313,12 @@ pub fn kept_judgements(pages: &[Page], path: &str, text: &str, claims: &[Claim])
             }
             _ => false,
         };
-        let id = finding_id(&claims[nth].text, &judgement.evidence);
+        let id = conflict_id(&claims[nth].text, &evidence);
         if seen.insert(id.clone()) {
             kept.conflicts.push(KeptConflict {
                 id,
                 claim: claims[nth].clone(),
+                against: Place::new(&judgement.against.path, line),
                 judgement: judgement.clone(),
                 is_old,
             });
@@ -329,6 +347,43 @@ fn find_claim(
     })
 }
 
+/// Finds the line of evidence that a judgement quotes, the nearest with these words: its number, and
+/// its text as it is shown to a judge. A waiver is for that line, however much of it is quoted.
+fn find_evidence(page: &Page, judgement: &Judgement) -> Option<(usize, String)> {
+    let quoted = without_period(&judgement.evidence);
+    if !contains(&bare(&without_periods(&page.text)), &quoted) {
+        return None;
+    }
+    let line_of = judgement.against.line;
+    let sentences: Vec<(usize, String)> = match page.tier {
+        Tier::L2 => cut_claims(&page.text)
+            .into_iter()
+            .map(|claim| (claim.line, claim.text))
+            .collect(),
+        _ => page
+            .text
+            .lines()
+            .zip(1..)
+            .flat_map(|(line, nth)| {
+                entry_parts(&plain(line))
+                    .into_iter()
+                    .map(move |part| (nth, part))
+            })
+            .collect(),
+    };
+    let says = |(_, text): &&(usize, String)| contains(&bare(&without_period(text)), &quoted);
+    let found = sentences.iter().filter(says);
+    let nearest = found.min_by_key(|(nth, _)| nth.abs_diff(line_of)).cloned();
+    // A quotation of several lines.
+    nearest.or_else(|| Some((line_of, judgement.evidence.clone())))
+}
+
+fn without_periods(text: &str) -> String {
+    text.lines()
+        .map(|line| without_period(line) + "\n")
+        .collect()
+}
+
 /// The scenes of the text that a report is about, as it is now.
 fn judged_scenes(pages: &[Page], judgement: &Judgement) -> Vec<String> {
     let page = pages.iter().find(|page| page.path == judgement.at.path);
@@ -353,7 +408,6 @@ fn contains(bare_text: &str, quotation: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quipu_recall::Tier;
 
     fn page(path: &str, form: Option<Form>, text: &str) -> Page {
         Page {
@@ -411,6 +465,30 @@ mod tests {
         }
     }
 
+    /// A waiver is for the sentence and the line, however a report quotes them, and whether or not
+    /// the fact has ended since.
+    #[test]
+    fn the_same_pair_of_lines_has_one_id() {
+        let id = |evidence: &str, memory: &str| {
+            let report = format!(
+                "## 冲突\n- drafts/ch05-draft.md:1 ⇄ characters.md:2 · 判定者：checker\n  “左手攥紧缆绳”／“{evidence}”：不能并存。\n"
+            );
+            let draft = "他左手攥紧缆绳。\n";
+            let found = kept(&report, draft, "drafts/ch05-draft.md", draft, memory);
+            found.conflicts[0].id.clone()
+        };
+        let memory = "## 沈砚\n- 伤势：左腕烧伤，手指合不拢 [→ manuscripts/ch02.md#火炉]\n";
+        let ended = "## 沈砚\n- 伤势：左腕烧伤，手指合不拢（自 ch02，至 ch04） [→ manuscripts/ch02.md#火炉]\n";
+        let whole = id("伤势：左腕烧伤，手指合不拢", memory);
+        assert_eq!(id("左腕烧伤，手指合不拢", memory), whole);
+        assert_eq!(id("手指合不拢", ended), whole);
+        assert_eq!(id("伤势：左腕烧伤，手指合不拢（自 ch02）", ended), whole);
+        assert_eq!(
+            whole,
+            conflict_id("他左手攥紧缆绳。", "伤势：左腕烧伤，手指合不拢")
+        );
+    }
+
     #[test]
     fn chinese_reports_have_their_own_marks() {
         let report = "## 冲突\n- drafts/ch05-draft.md:1 ⇄ characters.md:2 · L1 · 把握 0.8 · 判定者：checker\n  “右手签了名”／“惯用手：左”：不能并存。\n";
@@ -457,7 +535,7 @@ mod tests {
         assert_eq!(found.judged, [(1, "codex".to_owned())].into());
         assert_eq!(
             found.conflicts[0].id,
-            finding_id(&claims[1].text, "handed: left")
+            conflict_id(&claims[1].text, "handed: left")
         );
 
         text.push_str(&head("claude"));

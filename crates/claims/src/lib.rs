@@ -84,4 +84,4 @@ pub use supersede::{ClosedFact, PlaceError, PlacedFact, place_fact};
 pub use tension::{Press, Pressed, read_tension, threshold};
 pub use tension_picture::{render_bars, render_tension_svg};
 pub use threads::{Standing, Thread, chapter_number};
-pub use waiver::{Waiver, finding_id, read_waivers, render_revocation, render_waiver};
+pub use waiver::{Waiver, conflict_id, read_waivers, render_revocation, render_waiver};

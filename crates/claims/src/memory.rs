@@ -11,7 +11,7 @@ use quipu_text::{Document, Level, LinkKind};
 use serde::Serialize;
 
 use crate::page::{Page, Place};
-use crate::period::{Period, Scenes, find_period};
+use crate::period::{Period, Point, Scenes, find_period};
 use crate::state::implied_start;
 use crate::threads::{Thread, read_threads};
 use crate::titles::without_title;
@@ -184,6 +184,9 @@ impl Memory {
         first_line: usize,
         entity: Option<usize>,
     ) {
+        let is_event = page.form == Some(Form::Chronicle);
+        // An event without a chapter, `leaves off: …`, is of the chapter of the one above it.
+        let mut last_chapter: Option<Point> = None;
         for (nth, raw) in body.lines().enumerate() {
             let line = first_line + nth;
             let trimmed = raw.trim();
@@ -219,9 +222,13 @@ impl Memory {
                 from: stated.from.or_else(|| {
                     let heading = document.heading_path(document.section_at(range.start));
                     implied_start(page, key, &heading, source.as_deref(), &self.scenes)
+                        .or(last_chapter)
                 }),
                 ..stated
             };
+            if is_event {
+                last_chapter = period.from.map(|from| Point::chapter(from.chapter));
+            }
             if let Some((_, patterns)) = split_ban(&bare) {
                 self.rules.push(Rule {
                     patterns,
@@ -254,7 +261,7 @@ impl Memory {
                 key,
                 value: value.trim().to_owned(),
                 period,
-                is_event: page.form == Some(Form::Chronicle),
+                is_event,
                 source,
                 text: text.clone(),
                 at,

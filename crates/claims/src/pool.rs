@@ -10,11 +10,13 @@ use quipu_text::{Document, Level};
 
 use crate::claim::cut_claims;
 use crate::facts_in_prose::factual;
+use crate::keys::canonical;
 use crate::memory::{Fact, Memory, plain};
 use crate::page::{Page, Place};
-use crate::period::Point;
+use crate::period::{Period, Point};
 use crate::relevance::{Bag, bag};
 use crate::roster::{Roster, first_of_name, short_name};
+use crate::state::leaves_off;
 use crate::words::has_han;
 
 /// A longer entry of memory is divided into sentences.
@@ -37,9 +39,13 @@ pub struct Unit {
     pub is_rule: bool,
     /// True for an entry with a key.
     pub is_keyed: bool,
+    /// The conventional name of its key. Empty for a sentence, an event and an entry without a key.
+    pub key: String,
     /// True for state that changes and holds in the chapter: whether its owner lives, where they are,
-    /// what they hold, how they are hurt, what they know.
+    /// what they hold, how they are hurt, what they know, and everything with a period.
     pub is_state: bool,
+    /// True if it has ended before the chapter.
+    pub is_over: bool,
     /// The position of its page among the manuscripts, from 0 (first) to 1 (last).
     pub recency: f32,
     /// How much the text looks like the statement of a fact, from 0 to 1.
@@ -53,6 +59,8 @@ pub struct Pool {
     pub roster: Roster,
     /// The lines that contain a term.
     postings: HashMap<String, Vec<u32>>,
+    /// The facts of an owner and a key that hold in the chapter.
+    current: HashMap<(usize, String), Vec<usize>>,
 }
 
 /// Words in a heading above rules of the world.
@@ -103,11 +111,30 @@ impl Pool {
                 postings.entry(term.clone()).or_default().push(nth);
             }
         }
+        let mut current: HashMap<(usize, String), Vec<usize>> = HashMap::new();
+        for (nth, unit) in units.iter().enumerate() {
+            if let (Some(owner), false, false) =
+                (unit.subjects.first(), unit.key.is_empty(), unit.is_over)
+            {
+                let of_key = current.entry((*owner, unit.key.clone())).or_default();
+                of_key.push(nth);
+            }
+        }
         Pool {
             units,
             roster,
             postings,
+            current,
         }
+    }
+
+    /// Returns the facts that hold now, of the owner and the key of a fact that has ended. None for
+    /// any other line.
+    pub fn followers(&self, nth: usize) -> &[usize] {
+        let unit = &self.units[nth];
+        let owner = unit.subjects.first().filter(|_| unit.is_over);
+        let current = owner.and_then(|owner| self.current.get(&(*owner, unit.key.clone())));
+        current.map_or(&[], Vec::as_slice)
     }
 
     /// Returns the lines that contain a term.
@@ -128,7 +155,16 @@ fn memory_units(memory: &Memory, pages: &[Page], chapter: Option<u64>) -> Vec<Un
     let mut units = Vec::new();
     let mut seen: BTreeSet<Place> = BTreeSet::new();
     let headings = headings_of_rules(memory);
+    let left_off = last_left_off(memory, chapter);
     for fact in &memory.facts {
+        if leaves_off(fact)
+            && fact
+                .period
+                .from
+                .is_some_and(|at| Some(at.chapter) != left_off)
+        {
+            continue;
+        }
         let begins_later = match (fact.period.from, chapter) {
             (Some(from), Some(chapter)) => Point::chapter(chapter).is_before(from),
             _ => false,
@@ -137,9 +173,16 @@ fn memory_units(memory: &Memory, pages: &[Page], chapter: Option<u64>) -> Vec<Un
             continue;
         }
         let owner = fact.entity.map(|entity| first_of_name(memory, entity));
-        let holds = match chapter {
-            Some(chapter) => fact.period.touches(Point::chapter(chapter)),
-            None => fact.period.is_open(),
+        let is_over = fact.period.until.is_some_and(|until| match chapter {
+            Some(chapter) => until.is_before(Point::chapter(chapter)),
+            None => true,
+        });
+        let is_keyed = !fact.key.is_empty();
+        let changes = fact.kind().is_some() || is_keyed && fact.period != Period::default();
+        let key = if fact.is_event {
+            ""
+        } else {
+            canonical(&fact.key)
         };
         let is_banned = memory.rules.iter().any(|rule| rule.at == fact.at);
         let is_rule = is_banned || fact.entity.is_some_and(|entity| headings.contains(&entity));
@@ -154,8 +197,10 @@ fn memory_units(memory: &Memory, pages: &[Page], chapter: Option<u64>) -> Vec<Un
                 subjects: owner.into_iter().collect(),
                 about: about.clone(),
                 is_rule: is_rule || is_world_rule(memory, fact, &text),
-                is_keyed: !fact.key.is_empty(),
-                is_state: holds && !fact.is_event && fact.kind().is_some(),
+                is_keyed,
+                key: key.to_owned(),
+                is_state: changes && !is_over && !fact.is_event,
+                is_over,
                 text,
                 holds: limits(fact, &about),
                 recency: 0.0,
@@ -170,6 +215,14 @@ fn memory_units(memory: &Memory, pages: &[Page], chapter: Option<u64>) -> Vec<Un
     units
 }
 
+/// Returns the last chapter before this one that the chronicle says how everyone was left in.
+fn last_left_off(memory: &Memory, chapter: Option<u64>) -> Option<u64> {
+    let facts = memory.facts.iter().filter(|fact| leaves_off(fact));
+    let chapters = facts.filter_map(|fact| Some(fact.period.from?.chapter));
+    let before = |at: &u64| chapter.is_none_or(|chapter| *at < chapter);
+    chapters.filter(before).max()
+}
+
 /// Returns the period of an entry, unless its text or its heading names it.
 fn limits(fact: &Fact, about: &str) -> Option<String> {
     let limits = [fact.period.from, fact.period.until];
@@ -177,7 +230,10 @@ fn limits(fact: &Fact, about: &str) -> Option<String> {
         let point = point.to_string();
         !fact.text.contains(&point) && !about.contains(&point)
     });
-    unnamed.next().map(|_| fact.period.to_string())
+    unnamed.next().map(|point| match fact.is_event {
+        true => point.to_string(),
+        false => fact.period.to_string(),
+    })
 }
 
 /// Returns true if the entry states something that holds.
@@ -249,7 +305,8 @@ pub const PERSON_KEYS: &[&str] = &[
     "身份",
 ];
 
-fn entry_parts(text: &str) -> Vec<String> {
+/// Returns an entry as lines of evidence: a long one in sentences.
+pub(crate) fn entry_parts(text: &str) -> Vec<String> {
     if text.chars().count()
         <= if has_han(text) {
             LONG_ENTRY / 3
@@ -292,7 +349,9 @@ fn rows(page: &Page, seen: &BTreeSet<Place>) -> Vec<Unit> {
             text: cells.join("; "),
             is_rule: false,
             is_keyed: true,
+            key: String::new(),
             is_state: false,
+            is_over: false,
             holds: None,
             recency: 0.0,
             factual: 1.0,
@@ -312,7 +371,7 @@ fn strongest(subjects: &BTreeMap<usize, f32>) -> Option<usize> {
 fn manuscript_units(memory: &Memory, roster: &Roster, page: &Page, recency: f32) -> Vec<Unit> {
     let claims = cut_claims(&page.text);
     let texts: Vec<&str> = claims.iter().map(|claim| claim.text.as_str()).collect();
-    let (subjects, owners) = (roster.subjects(&texts), roster.owners(&claims));
+    let (subjects, owners) = (roster.subjects(&[], &texts), roster.owners(&claims));
     let all = claims.iter().zip(subjects).zip(owners);
     let units = all.map(|((claim, subjects), owner)| Unit {
         at: Place::new(&page.path, claim.line),
@@ -325,7 +384,9 @@ fn manuscript_units(memory: &Memory, roster: &Roster, page: &Page, recency: f32)
         text: claim.text.clone(),
         is_rule: false,
         is_keyed: false,
+        key: String::new(),
         is_state: false,
+        is_over: false,
         holds: None,
         recency,
         factual: factual(&claim.text),

@@ -18,7 +18,7 @@ use crate::prompt::evidence_budget;
 use crate::pronouns::People;
 use crate::relevance::Vectors;
 use crate::scene::{Scene, cut_scenes};
-use crate::waiver::finding_id;
+use crate::waiver::conflict_id;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -204,9 +204,14 @@ pub fn check(
     let mut vectors = Vectors::default();
     let cut = cut_scenes(draft, claims);
     let mut scenes = Vec::new();
+    let mut before = 0..0;
     for scene in &cut {
         let range = scene.claims.clone();
-        let selection = Selection::of(&corpus.pool, &claims[range.clone()], &mut vectors);
+        let (pool, last) = (
+            &corpus.pool,
+            &claims[std::mem::replace(&mut before, range.clone())],
+        );
+        let selection = Selection::of(pool, last, &claims[range.clone()], &mut vectors);
         for (nth, one) in checked[range].iter_mut().enumerate() {
             add_evidence(one, selection.for_claim(nth, bounds.k));
         }
@@ -242,7 +247,7 @@ fn judge_one(sentence: &Sentence<'_>, claim: &Claim, bounds: &Bounds) -> Checked
         .into_iter()
         .filter(|finding| finding.confidence >= bounds.least)
         .map(|finding| Judged {
-            id: finding_id(&claim.text, &finding.evidence),
+            id: conflict_id(&claim.text, &finding.evidence),
             finding,
             tier: Tier::L1,
         })

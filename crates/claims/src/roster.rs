@@ -202,11 +202,19 @@ impl Roster {
     }
 
     /// Returns the subjects of each sentence of a scene: the entities it names and, for a pronoun,
-    /// the persons named last before it.
-    pub fn subjects(&self, sentences: &[&str]) -> Vec<BTreeMap<usize, f32>> {
+    /// the persons named last before it. A scene that opens with a pronoun goes on about the persons
+    /// of the one before.
+    pub fn subjects(&self, before: &[&str], sentences: &[&str]) -> Vec<BTreeMap<usize, f32>> {
         let named: Vec<BTreeMap<usize, usize>> =
             sentences.iter().map(|text| self.named(text)).collect();
         let viewpoint = viewpoint(&named);
+        let is_named = |at: usize| named[..at].iter().any(|names| !names.is_empty());
+        let opens = |text: &&str| has_pronoun(&without_speech(text));
+        let first = sentences.iter().position(opens);
+        let carried = match first {
+            Some(at) if !is_named(at) && named[at].is_empty() => self.last_persons(before),
+            _ => BTreeSet::new(),
+        };
         let mut recent: Vec<usize> = Vec::new();
         let mut all = Vec::new();
         for (sentence, named) in sentences.iter().zip(&named) {
@@ -220,6 +228,9 @@ impl Roster {
                 for entity in recent.iter().rev().take(2).chain(&viewpoint) {
                     subjects.entry(*entity).or_insert(0.7);
                 }
+                for entity in carried.iter().filter(|_| recent.is_empty()) {
+                    subjects.entry(*entity).or_insert(0.7);
+                }
             }
             all.push(subjects);
             let mut order: Vec<(usize, usize)> =
@@ -231,6 +242,16 @@ impl Roster {
             }
         }
         all
+    }
+
+    /// Returns whom the sentences of a scene name last and most often.
+    fn last_persons(&self, sentences: &[&str]) -> BTreeSet<usize> {
+        let named: Vec<BTreeMap<usize, usize>> =
+            sentences.iter().map(|text| self.named(text)).collect();
+        let last = named.iter().rev().find(|names| !names.is_empty());
+        let last = last.and_then(|names| names.iter().max_by_key(|(_, at)| **at));
+        let last = last.map(|(entity, _)| *entity);
+        last.into_iter().chain(viewpoint(&named)).collect()
     }
 
     /// Returns the owner of each sentence where it is certain: the only entity it names or, for a
@@ -514,8 +535,15 @@ mod tests {
         let claims =
             cut_claims("Otto woke. Otto rose.\n\nIlse knocked.\n\nHer hand shook.\n\nIt rained.\n");
         let texts: Vec<&str> = claims.iter().map(|claim| claim.text.as_str()).collect();
-        let subjects = Roster::of(&memory).subjects(&texts);
+        let roster = Roster::of(&memory);
+        let subjects = roster.subjects(&[], &texts);
         assert_eq!(subjects[3].keys().copied().collect::<Vec<_>>(), [0, 1]);
         assert!(subjects[4].is_empty());
+        // A scene that opens with a pronoun goes on about the last one.
+        let next = ["He climbed the stairs.", "Salt met him."];
+        let carried = roster.subjects(&["Otto went out."], &next);
+        assert_eq!(carried[0].keys().copied().collect::<Vec<_>>(), [0]);
+        let opened = roster.subjects(&["Ilse slept."], &["Otto rose.", "He left."]);
+        assert!(opened.iter().all(|subjects| !subjects.contains_key(&1)));
     }
 }

@@ -153,8 +153,8 @@ pub fn kind_of(key: &str) -> Option<Kind> {
     KEYS.iter().find_map(of)
 }
 
-/// Returns the start of a fact that states none: the chapter of its source if its key records
-/// state, and the chapter of its heading in a chronicle.
+/// Returns the start of a fact that states none: the point of its source if its key records state.
+/// In a chronicle, the chapter of its heading; below the heading of an arc, that of its source.
 pub(crate) fn implied_start(
     page: &Page,
     key: &str,
@@ -167,10 +167,16 @@ pub(crate) fn implied_start(
             .iter()
             .rev()
             .find_map(|title| chapter_number(title));
+        let chapter = chapter.or_else(|| source.and_then(chapter_number));
         return chapter.map(Point::chapter);
     }
     kind_of(key)?;
     source.and_then(|source| scenes.point_of(source))
+}
+
+/// Returns true for the line of a chronicle that says where everyone was left at the end of a chapter.
+pub(crate) fn leaves_off(fact: &Fact) -> bool {
+    fact.is_event && ["leaves off", "停在"].contains(&fact.key.as_str())
 }
 
 /// Returns true if a fact says that its owner is dead.
@@ -205,8 +211,15 @@ impl Memory {
             Some(chapter) => period.covers(Point::chapter(chapter)),
             None => period.is_open(),
         };
+        // An injury explains what somebody does from the chapter in which it happens.
+        let explains = |fact: &Fact| {
+            let chapter = chapter.map(Point::chapter);
+            fact.kind() == Some(Kind::Injury)
+                && chapter.is_some_and(|chapter| fact.period.touches(chapter))
+        };
         let mut memory = self.clone();
-        memory.facts.retain(|fact| is_certain(&fact.period));
+        let facts = &mut memory.facts;
+        facts.retain(|fact| is_certain(&fact.period) || explains(fact));
         memory.rules.retain(|rule| is_certain(&rule.period));
         memory
     }
@@ -290,7 +303,7 @@ mod tests {
     #[test]
     fn judges_see_what_holds_in_the_whole_chapter() {
         let memory = memory(
-            "## Joss\n- handed: left (until ch05)\n- handed: right (from ch05)\n- age: 41\n",
+            "## Joss\n- handed: left (until ch05)\n- handed: right (from ch05)\n- age: 41\n- injury: left wrist burnt (from ch05, until ch06)\n",
         );
         let values = |chapter| {
             let certain = memory.certain_in(chapter);
@@ -301,8 +314,10 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(values(Some(4)), ["left", "41"]);
-        assert_eq!(values(Some(5)), ["41"]);
-        assert_eq!(values(Some(6)), ["right", "41"]);
+        // An injury explains what somebody does in the chapter in which it happens.
+        assert_eq!(values(Some(5)), ["41", "left wrist burnt"]);
+        assert_eq!(values(Some(6)), ["right", "41", "left wrist burnt"]);
+        assert_eq!(values(Some(7)), ["right", "41"]);
         assert_eq!(values(None), ["right", "41"]);
     }
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::page::Place;
+use crate::period::without_period;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Waiver {
@@ -26,6 +27,12 @@ pub fn finding_id(claim: &str, evidence: &str) -> String {
         "w{:010x}",
         hash(words.chain(evidence.split_whitespace())) >> 24
     )
+}
+
+/// Returns the ID of a conflict between a sentence of a draft and a line of evidence. A line that has
+/// got an end since then is the same line.
+pub fn conflict_id(claim: &str, evidence: &str) -> String {
+    finding_id(claim, &without_period(evidence))
 }
 
 /// Hashes texts by FNV-1a, which is short and portable. An ID need not be hard to forge.
@@ -100,6 +107,9 @@ mod tests {
             id,
             finding_id("Otto signed with his right hand!", "handed: left")
         );
+        let dated = |evidence: &str| conflict_id("Otto signed.", evidence);
+        assert_eq!(dated("handed: left"), dated("handed: left (until ch06)"));
+        assert_ne!(dated("handed: left"), dated("handed: left, since birth"));
         let mut text = String::from("# Waivers\n\n");
         text.push_str(&render_waiver(
             &id,

@@ -1,7 +1,7 @@
 //! Answers about scenes that somebody saved: one file, stdin, or a folder with `scene-N.json`.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use quipu_claims::{Answered, Ruling};
 use quipu_contract::Actor;
@@ -29,7 +29,11 @@ impl<'s> SavedAnswers<'s> {
                     _,
                 ) => agent.to_string(),
                 (_, "-") => "answers:stdin".to_owned(),
-                _ => format!("answers:{path}"),
+                // The name of the file: a record of the project names no folder of one machine.
+                _ => match Path::new(path).file_name() {
+                    Some(name) => format!("answers:{}", name.to_string_lossy()),
+                    None => "answers".to_owned(),
+                },
             },
             path: path.into(),
             asked: RefCell::default(),

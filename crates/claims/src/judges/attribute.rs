@@ -4,7 +4,9 @@
 //! injury. An occupation counts only if the sentence states it of a named entity.
 
 use super::{Finding, Sentence};
+use crate::injury::is_healed;
 use crate::memory::Fact;
+use crate::state::Kind;
 use crate::words::{clause_before, find_all, is_negated, is_quoted, is_unreal, says_any, words};
 
 const HAND_KEYS: &[&str] = &[
@@ -301,6 +303,9 @@ pub fn judge_hand(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
     let Some((fact, stated)) = facts.iter().find_map(|fact| Some((fact, stated(fact)?))) else {
         return;
     };
+    if stated != hand && facts.iter().any(|fact| hurts(fact, stated)) {
+        return;
+    }
     let (known, shown) = (stated.name(), hand.name());
     let why = sentence.why(
         format!("memory says {known}, the text shows the {shown} hand in use"),
@@ -311,6 +316,32 @@ pub fn judge_hand(sentence: &Sentence<'_>, findings: &mut Vec<Finding>) {
         ),
     );
     findings.push(sentence.found("hand", stated != hand, 0.9 * sure, why, fact));
+}
+
+/// Returns true if a fact says that a hand, or the arm that moves it, is injured: its owner uses the
+/// other one.
+fn hurts(fact: &Fact, hand: Hand) -> bool {
+    const ARM: [&str; 10] = [
+        "hand", "hands", "wrist", "wrists", "arm", "arms", "shoulder", "elbow", "fingers", "thumb",
+    ];
+    const ARM_HAN: [char; 8] = ['手', '腕', '臂', '肩', '肘', '掌', '指', '膀'];
+    if fact.kind() != Some(Kind::Injury) || is_healed(&fact.value) {
+        return false;
+    }
+    let lower = fact.value.to_lowercase();
+    let said = words(&lower);
+    let is_arm = |nth: usize| {
+        let mut next = said.iter().skip(nth + 1).take(2);
+        next.any(|word| ARM.contains(&word.lower.as_str()))
+    };
+    let english = [hand.name(), "both"];
+    let mut sides = said.iter().enumerate();
+    let chinese = [hand.chinese(), "双", "两只", "两"];
+    sides.any(|(nth, word)| english.contains(&word.lower.as_str()) && is_arm(nth))
+        || chinese.iter().any(|side| {
+            let mut found = lower.match_indices(side);
+            found.any(|(at, _)| lower[at + side.len()..].starts_with(ARM_HAN))
+        })
 }
 
 const TRADE_KEYS: &[&str] = &[
@@ -617,6 +648,33 @@ mod tests {
                 ("沈砚的弟弟站在一旁，用右手签了名。", &[]),
             ],
         );
+    }
+
+    #[test]
+    fn whose_hand_is_injured_uses_the_other_one() {
+        let of = |injury: &str| format!("# C\n\n## Otto\n- handed: left\n- {injury}\n");
+        let right = "Otto signed the log with his right hand.";
+        for injury in [
+            "injury: the left hand is ruined (from ch04)",
+            "wound: left wrist burnt",
+            "injury: both hands frostbitten",
+        ] {
+            expect(&of(injury), &[(right, &[])]);
+        }
+        for injury in [
+            "injury: left leg broken",
+            "injury: left wrist, healed",
+            "injury: right hand cut",
+        ] {
+            expect(&of(injury), &[(right, &["hand!"])]);
+        }
+        let of = |injury: &str| format!("# C\n\n## 沈砚\n- 惯用手：左\n- 伤势：{injury}\n");
+        for injury in ["左手废了，手指再也伸不直（自 ch04.1）", "双手冻伤"] {
+            expect(&of(injury), &[("沈砚用右手签了名。", &[])]);
+        }
+        for injury in ["左腿骨折", "左腕已愈"] {
+            expect(&of(injury), &[("沈砚用右手签了名。", &["hand!"])]);
+        }
     }
 
     #[test]

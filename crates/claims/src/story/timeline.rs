@@ -100,3 +100,51 @@ impl Fact {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::Page;
+    use quipu_contract::Form;
+    use quipu_recall::Tier;
+
+    fn events(chronicle: &str) -> Vec<String> {
+        let memory = Memory::of(&[Page {
+            path: "chronicle.md".into(),
+            tier: Tier::L1,
+            is_memory: true,
+            form: Some(Form::Chronicle),
+            text: chronicle.into(),
+        }]);
+        let moments = read_timeline(&memory);
+        let of = |moment: &Moment| {
+            let texts = moment.events.iter().map(|(text, _)| text.as_str());
+            format!(
+                "{}: {}",
+                moment.point,
+                texts.collect::<Vec<_>>().join(" | ")
+            )
+        };
+        moments.iter().map(of).collect()
+    }
+
+    #[test]
+    fn an_event_below_an_arc_is_of_the_chapter_that_it_links_to() {
+        assert_eq!(
+            events(
+                "# C\n\n## 旧案\n- 裴伯死了 [→ manuscripts/ch02.md#钟楼]\n- 停在：钥匙在阿鲤身上\n- 他认了 [⊣ characters.md#沈砚] [→ manuscripts/ch03.md#渔棚]\n- 停在：沈砚住渔棚\n\n### ch04\n- 他敲响潮钟 [→ manuscripts/ch03.md#渔棚]\n"
+            ),
+            [
+                "ch02: 裴伯死了 | 停在：钥匙在阿鲤身上",
+                "ch03: 他认了 | 停在：沈砚住渔棚",
+                "ch04: 他敲响潮钟"
+            ]
+        );
+        assert_eq!(
+            events(
+                "# C\n\n## The old case\n- The bell fell [→ manuscripts/ch02.md#tower]\n- leaves off: Ines holds the key\n\n## Another arc\n- when: 1911\n- no chapter at all\n"
+            ),
+            ["ch02: The bell fell | leaves off: Ines holds the key"]
+        );
+    }
+}

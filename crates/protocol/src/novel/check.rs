@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use quipu_claims::{
     Bounds, Checked, Corpus, Judged, KeptJudgements, Memory, Page, SceneEvidence, Verdict, Waiver,
-    chapter_number, check, cut_claims, finding_id, is_prompt, judge_claims, kept_judgements,
+    chapter_number, check, conflict_id, cut_claims, is_prompt, judge_claims, kept_judgements,
     read_waivers, render_revocation, render_waiver,
 };
 use quipu_contract::{Actor, Builtin, Class, Form, Language, ProjectPath};
@@ -133,6 +133,8 @@ pub struct Checking {
     pub prompts: Vec<ScenePrompt>,
     /// The scenes that a model has judged as they are, by number, with the judge.
     pub judged: BTreeMap<usize, String>,
+    /// The scenes that no model has judged as they are.
+    pub unjudged: Vec<usize>,
     /// The scenes that the judge of this request answered for.
     #[serde(skip)]
     pub judged_now: Vec<JudgedNow>,
@@ -161,7 +163,7 @@ impl Checking {
             claims.iter().flat_map(with_evidence)
         });
         let mut pairs = pairs.filter(|(one, evidence): &(&Checked, &quipu_claims::Evidence)| {
-            finding_id(&one.claim.text, &evidence.text) == id
+            conflict_id(&one.claim.text, &evidence.text) == id
         });
         let (one, evidence) = pairs.next()?;
         let at = format!("{here}:{}", one.claim.line);
@@ -623,8 +625,10 @@ fn check_text(
             .retain(|judged| !held.contains_key(&judged.id));
     }
     let mut judged: BTreeMap<usize, String> = earlier.judged;
+    let mut unjudged = earlier.unjudged;
     for one in &judged_now {
         judged.insert(one.scene, one.judge.clone());
+        unjudged.retain(|scene| *scene != one.scene);
         for conflict in &one.conflicts {
             sorted.add(conflict.clone(), &held);
         }
@@ -661,6 +665,7 @@ fn check_text(
         scenes,
         prompts,
         judged,
+        unjudged,
         judged_now,
         ruled,
         by_rules,

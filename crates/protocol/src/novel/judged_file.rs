@@ -117,18 +117,17 @@ pub(super) fn told_again(here: &str, pages: &[Page], kept: KeptConflict) -> Unwa
     let KeptConflict {
         id,
         claim,
+        against,
         judgement,
         is_old,
     } = kept;
-    let page = pages
-        .iter()
-        .find(|page| page.path == judgement.against.path);
+    let page = pages.iter().find(|page| page.path == against.path);
     let tier = page.map_or("", |page| tier_name(page.tier));
     Unwaived {
         id,
         at: format!("{here}:{}", claim.line),
         claim: claim.text,
-        against: judgement.against.to_string(),
+        against: against.to_string(),
         evidence: judgement.evidence,
         tier,
         level: None,

@@ -5,7 +5,7 @@
 //! waivers.
 
 use quipu_claims::{
-    Answered, Checked, Claim, PromptLanguage, Ruling, SceneEvidence, Verdict, finding_id,
+    Answered, Checked, Claim, PromptLanguage, Ruling, SceneEvidence, Verdict, conflict_id,
     question_id, read_rulings, render_judged_scene, render_judgement, render_prompt, scene_id,
 };
 use serde::Serialize;
@@ -159,7 +159,7 @@ fn conflict_of(
 ) -> Unwaived {
     let evidence = &asked.evidence[ruling.evidence];
     Unwaived {
-        id: finding_id(&checked.claim.text, &evidence.text),
+        id: conflict_id(&checked.claim.text, &evidence.text),
         at: format!("{here}:{}", checked.claim.line),
         claim: checked.claim.text.clone(),
         against: evidence.at.to_string(),

@@ -42,7 +42,11 @@ impl Operate for StoryReport {
     fn operate(self, session: &Session) -> Result<Answer, Failure> {
         let book = Book::open(session)?;
         let project = session.project()?;
-        let (conflicts, old) = check_chapters(&project, &session.actor, &book)?;
+        let Checked {
+            conflicts,
+            old,
+            unjudged,
+        } = check_chapters(&project, &session.actor, &book)?;
         let language = project.contract.language;
         let memory = check_own_memory(&project, &session.actor)?;
         let last = last_chapter(&book.pages);
@@ -60,11 +64,12 @@ impl Operate for StoryReport {
             + &render_memory(&memory, language)
             + &render_threads(&overdue, language)
             + &render_sources(&unsourced, language)
-            + &render_vanished(&vanished, language);
+            + &render_vanished(&vanished, language)
+            + &render_unjudged(&unjudged, language);
         let mut answer = Answer::new(
             json!({
                 "chapters": last, "conflicts": conflicts, "old": old, "memory": memory, "overdue": overdue,
-                "without_source": unsourced, "vanished": vanished
+                "without_source": unsourced, "vanished": vanished, "unjudged": unjudged
             }),
             text,
         );
@@ -90,21 +95,39 @@ impl Operate for StoryReport {
     }
 }
 
+/// The result of checking every final chapter.
+#[derive(Default)]
+struct Checked {
+    conflicts: Vec<Unwaived>,
+    /// What models found in scenes that have changed since.
+    old: Vec<Unwaived>,
+    unjudged: Vec<Unjudged>,
+}
+
+/// A final chapter with scenes that no model has judged as they are.
+#[derive(Debug, Serialize)]
+struct Unjudged {
+    path: String,
+    scenes: Vec<usize>,
+}
+
 /// Checks every final chapter against memory, with the rules alone. Also returns what models have
 /// found: conflicts if the scene has not changed since, else old ones.
-fn check_chapters(
-    project: &Project,
-    actor: &Actor,
-    book: &Book,
-) -> Result<(Vec<Unwaived>, Vec<Unwaived>), Failure> {
-    let (mut conflicts, mut old) = (Vec::new(), Vec::new());
+fn check_chapters(project: &Project, actor: &Actor, book: &Book) -> Result<Checked, Failure> {
+    let mut checked = Checked::default();
     for page in book.pages.iter().filter(|page| page.tier == Tier::L2) {
         let request = CheckRequest::conflicts_of(Draft::File(&page.path));
         let checking = check_draft(project, actor, &request)?;
-        conflicts.extend(checking.conflicts);
-        old.extend(checking.old);
+        checked.conflicts.extend(checking.conflicts);
+        checked.old.extend(checking.old);
+        if !checking.unjudged.is_empty() {
+            checked.unjudged.push(Unjudged {
+                path: page.path.clone(),
+                scenes: checking.unjudged,
+            });
+        }
     }
-    Ok((conflicts, old))
+    Ok(checked)
 }
 
 /// Finds people of two chapters or more who are not named before the end, and are not dead.
@@ -183,6 +206,24 @@ fn render_sources(lints: &[Lint], language: Language) -> String {
         .iter()
         .map(|one| format!("{}  {}  {}\n", label(language, "source"), one.at, one.what))
         .collect()
+}
+
+fn render_unjudged(unjudged: &[Unjudged], language: Language) -> String {
+    let of = |one: &Unjudged| {
+        let scenes: Vec<String> = one.scenes.iter().map(usize::to_string).collect();
+        let (label, path) = (label(language, "unjudged"), &one.path);
+        match language {
+            Language::En => format!(
+                "{label}  {path}  no model has judged scene {}: quipu check {path} --prompt\n",
+                scenes.join(", ")
+            ),
+            Language::Zh => format!(
+                "{label}  {path}  场景 {} 没有模型判过：quipu check {path} --prompt\n",
+                scenes.join("、")
+            ),
+        }
+    };
+    unjudged.iter().map(of).collect()
 }
 
 fn render_vanished(vanished: &[Vanished], language: Language) -> String {

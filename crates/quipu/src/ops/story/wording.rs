@@ -16,6 +16,7 @@ pub fn label(language: Language, english: &str) -> String {
                 "overdue" => "逾期",
                 "source" => "出处",
                 "vanished" => "失踪",
+                "unjudged" => "未判",
                 other => other,
             };
             format!("{label}    ")
