@@ -17,7 +17,6 @@ use super::open_points::{OpenPoint, open_points};
 use super::snapshot::{FlowCache, marker_of};
 use super::state::{Flow, State, render_job};
 use crate::project::open::Project;
-use crate::session::error::in_language;
 use crate::view::slice_section;
 use quipu_text::{marker, render_marker};
 
@@ -224,11 +223,7 @@ fn refuse_flagged(project: &Project, planned: &PlannedJob<'_>) -> Result<(), Gat
         };
         let flag = file.flag.as_ref().map_or("", |flag| flag.what.as_str());
         return Err(GateError::Flagged {
-            what: in_language(
-                project.contract.language,
-                format!("`{path}` {flag}: its edit is not adopted, and would not be approved"),
-                format!("`{path}` {flag}：磁盘上的改动尚未采纳，批准的不会是它"),
-            ),
+            what: format!("`{path}` {flag}: this edit is not adopted, so it would not be approved"),
             remedy: file.remedy(),
         });
     }

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use quipu_contract::Language;
+use quipu_protocol::chinese::in_language as render_message;
 use quipu_protocol::{
     AcceptedFact, LearnError, Learned, Project, Wanted, accept_merge, accept_proposal,
     find_obstacle, learn, memory_size, merges, proposals, reject_proposal,
@@ -58,12 +59,13 @@ impl Operate for Learn {
                 let mut json = json!(one);
                 if let Some(why) = find_obstacle(&project, one) {
                     let why = why.to_string();
+                    json["waits"] = json!(why);
+                    let why = render_message(language, why);
                     text.push_str(&in_language(
                         language,
                         format!("    waits: {why}\n"),
                         format!("    等待：{why}\n"),
                     ));
-                    json["waits"] = json!(why);
                 }
                 listed.push(json);
             }
