@@ -42,7 +42,7 @@ impl Operate for Publish {
                 draw,
             },
         )?;
-        let settled = match only.is_empty() {
+        let settled = match only.is_empty() && made.receipt.is_some() {
             true => settle_published(&project, &session.decider())?,
             false => Vec::new(),
         };
