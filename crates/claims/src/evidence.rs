@@ -166,7 +166,7 @@ impl<'p> Selection<'p> {
             let Some(((claim, _), best)) = best else {
                 return spent;
             };
-            // What has ended would pose as the present without what holds now.
+            // A fact that has ended would pose as the present without the one that holds now.
             let missing = self.followers(best).find(|at| !taken[*at]);
             let at = missing.unwrap_or(best);
             if spent + costs[at] > budget {

@@ -1,4 +1,4 @@
-//! What somebody holds: the objects in the value of `holds: …`.
+//! The objects that somebody holds: the value of `holds: …`.
 //!
 //! A value lists objects and may say of each from whom, where or why: `the brass key, from Ines`,
 //! `铜钥匙，得自沈砚`. Such a clause names no object.

@@ -213,7 +213,7 @@ fn candidates(pool: &Pool, queries: &[Query], words: &[HashMap<usize, f32>]) -> 
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     ranked.truncate(MOST_ENCODED);
     let mut found: Vec<usize> = ranked.into_iter().map(|(nth, _)| nth).collect();
-    // What has ended is shown beside what holds now.
+    // A fact that has ended is shown beside the one that holds now.
     let followers = found.iter().flat_map(|nth| pool.followers(*nth));
     found.extend(followers.copied().collect::<Vec<_>>());
     found.sort_unstable();

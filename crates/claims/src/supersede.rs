@@ -584,7 +584,7 @@ mod tests {
         assert!(placed.texts["c.md"].contains("(from ch01, until ch02.2)"));
     }
 
-    /// What a line says about an object, from whom or why, is not left when the object is given away.
+    /// Words about an object, from whom or why, are not left when the object is given away.
     #[test]
     fn whence_an_object_came_is_nothing_that_is_left() {
         let chinese =

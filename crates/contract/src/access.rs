@@ -2,10 +2,12 @@
 //!
 //! A role reads what its read pointers name and what it writes itself; it writes what its write
 //! pointers name, and nothing else; the rule of a file may keep roles out whatever their pointers
-//! name. `{unit}` and `{agent}` stand for the actor's own. Where
-//! sessions work in a role, an agent without one writes what some role may write; a profile's other
-//! files are for people. Files whose rule names its roles are closed to it everywhere. A session's role also changes the project itself: files that neither a
-//! profile nor a role names.
+//! name. `{unit}` and `{agent}` stand for the actor's own. A session's role also changes the project
+//! itself: files that neither a profile nor a role names.
+//!
+//! An agent without a role writes no file whose rule names its roles. Where sessions work in a role,
+//! it writes what some role may write, but nothing of another agent; a profile's other files are for
+//! people.
 
 use crate::actor::Actor;
 use crate::class::Class;

@@ -82,11 +82,11 @@ fn said(english: &str, depth: usize) -> Option<Said> {
     let fits = ENTRIES
         .iter()
         .filter_map(|entry| pattern::translate(&entry.english, &entry.chinese, english, &inner));
-    // Of several entries, the one that leaves the least of the message as it is.
+    // The entry that leaves the least of the message as it is.
     fits.max_by_key(|said| said.known)
 }
 
-/// What joins the parts of a remedy.
+/// The words between the parts of a remedy.
 const JOINTS: [(&str, &str); 5] = [
     ("; or, ", "；或者，"),
     ("; or: ", "；或者："),

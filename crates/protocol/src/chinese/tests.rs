@@ -130,7 +130,7 @@ fn every_refusal_of_a_scenario_has_a_chinese_text() {
     errors.remove("the contract would be invalid");
     let untold = |what: &String| message(what).is_none() && !has_chinese(what);
     let mut left: Vec<String> = errors.iter().filter(|what| untold(what)).cloned().collect();
-    // What follows is in the language of the project, or the user's own words.
+    // The rest is in the language of the project, or in the user's own words.
     let own = [
         " contradicts ",
         " may not read ",

@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(names("OTTO"), of_otto);
         assert_eq!(names("otto"), of_otto);
         assert_eq!(names("anna"), ["2026-01-02_fix_b"]);
-        // What is read for one agent is cached for all.
+        // The records that are read for one agent are cached for all.
         write("2026-01-04_fix_d", "anna");
         assert_eq!(names("otto"), of_otto);
         assert_eq!(names("anna"), ["2026-01-02_fix_b", "2026-01-04_fix_d"]);

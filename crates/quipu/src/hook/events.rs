@@ -385,7 +385,7 @@ fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Resul
             format!("ask the user to run it, or omit the role `{PERSON}`"),
         ));
     }
-    // What the host reports is taken as it is: an agent could report words of the person.
+    // Reports of the host are taken as they are: an agent could report words of the person.
     if call.quipu_commands(cwd).contains("hook") && project_at(cwd, session)?.is_some() {
         return denied(Failure::new(
             exit::REFUSED,

@@ -99,7 +99,7 @@ impl Operate for StoryReport {
 #[derive(Default)]
 struct Checked {
     conflicts: Vec<Unwaived>,
-    /// What models found in scenes that have changed since.
+    /// Findings of models in scenes that have changed since.
     old: Vec<Unwaived>,
     unjudged: Vec<Unjudged>,
 }
