@@ -320,7 +320,7 @@ fn kept(rule: &FileRule, path: &ProjectPath) -> Denial {
     let names = rule.roles.as_deref().unwrap_or_default();
     let what = match names {
         [] => format!("no role may write `{path}`, whatever its pointers name: only people may"),
-        [any] if any == ANY_ROLE => format!("`{path}` is written in a role"),
+        [any] if any == ANY_ROLE => format!("only an agent in a role may write `{path}`"),
         names => format!(
             "only {} may write `{path}`, whatever other pointers name",
             names
