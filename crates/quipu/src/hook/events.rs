@@ -390,7 +390,7 @@ fn pre_tool(call: &Call, manner: Manner, cwd: &Path, session: &Session) -> Resul
         return denied(Failure::new(
             exit::REFUSED,
             "`quipu hook` is for the host, not for its agent",
-            "omit it; `quipu integrate --dry-run` shows the hooks of a host",
+            "omit it: the host calls its hooks itself",
         ));
     }
     let mut judge = Judge::new(session);
